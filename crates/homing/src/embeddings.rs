@@ -1,0 +1,213 @@
+//! A borrowed matrix of embeddings, one row an example, in the number format of its file.
+
+use std::ops::Range;
+
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use rayon::prelude::*;
+
+use crate::{Error, Result};
+
+/// Rows handled together: small enough for the cache, and the same for any number of threads,
+/// so that sums over blocks do not depend on it.
+pub(crate) const BLOCK: usize = 256;
+
+/// The numbers of a matrix, row after row.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Values<'a> {
+    /// IEEE single precision.
+    F32(&'a [f32]),
+    /// IEEE double precision.
+    F64(&'a [f64]),
+    /// IEEE half precision.
+    F16(&'a [f16]),
+    /// The upper half of an f32.
+    Bf16(&'a [bf16]),
+}
+
+impl Values<'_> {
+    /// How many numbers.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::F32(v) => v.len(),
+            Values::F64(v) => v.len(),
+            Values::F16(v) => v.len(),
+            Values::Bf16(v) => v.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<'a> From<&'a [f32]> for Values<'a> {
+    fn from(v: &'a [f32]) -> Self {
+        Values::F32(v)
+    }
+}
+
+impl<'a> From<&'a [f64]> for Values<'a> {
+    fn from(v: &'a [f64]) -> Self {
+        Values::F64(v)
+    }
+}
+
+/// A view of `rows × dim` embeddings; copying it copies no data.
+///
+/// Rows are read as f64, whatever their format, and less the offset when there is one
+/// (see [`Embeddings::centered`]).
+#[derive(Debug, Clone, Copy)]
+pub struct Embeddings<'a> {
+    values: Values<'a>,
+    dim: usize,
+    offset: Option<&'a [f64]>,
+}
+
+impl<'a> Embeddings<'a> {
+    /// Views `values` as rows of `dim` numbers.
+    pub fn new(values: impl Into<Values<'a>>, dim: usize) -> Result<Self> {
+        let values = values.into();
+        if dim == 0 || values.is_empty() {
+            return Err(Error::Empty { what: "matrix" });
+        }
+        if !values.len().is_multiple_of(dim) {
+            return Err(Error::Ragged { len: values.len(), dim });
+        }
+        Ok(Self { values, dim, offset: None })
+    }
+
+    /// The same rows, each less `offset` (the pool's mean, say).
+    pub fn centered(self, offset: &'a [f64]) -> Self {
+        assert_eq!(offset.len(), self.dim, "an offset has the embeddings' dimension");
+        Self { offset: Some(offset), ..self }
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.values.len() / self.dim
+    }
+
+    /// Numbers a row.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The numbers as they are stored, without the offset.
+    pub fn values(&self) -> Values<'a> {
+        self.values
+    }
+
+    /// Writes the rows of `range` to `out` (range.len() × dim), one after the other.
+    pub fn read(&self, range: Range<usize>, out: &mut [f64]) {
+        let at = range.start * self.dim..range.end * self.dim;
+        match self.values {
+            Values::F64(v) => out.copy_from_slice(&v[at]),
+            Values::F32(v) => {
+                for (o, &x) in out.iter_mut().zip(&v[at]) {
+                    *o = f64::from(x);
+                }
+            }
+            Values::F16(v) => v[at].convert_to_f64_slice(out),
+            Values::Bf16(v) => v[at].convert_to_f64_slice(out),
+        }
+        if let Some(offset) = self.offset {
+            for row in out.chunks_exact_mut(self.dim) {
+                for (o, m) in row.iter_mut().zip(offset) {
+                    *o -= m;
+                }
+            }
+        }
+    }
+
+    /// One row.
+    pub fn row(&self, index: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.dim];
+        self.read(index..index + 1, &mut out);
+        out
+    }
+
+    /// Refuses NaN and infinity, by row number.
+    pub fn check_finite(&self, what: &'static str) -> Result<()> {
+        let bad = self.map_blocks(|start, block| {
+            let at = block.iter().position(|x| !x.is_finite())?;
+            Some(start + at / self.dim)
+        });
+        match bad.into_iter().flatten().next() {
+            Some(row) => Err(Error::NotFinite { what, row }),
+            None => Ok(()),
+        }
+    }
+
+    /// The mean row.
+    pub fn mean(&self) -> Vec<f64> {
+        let sums = self.map_blocks(|_, block| {
+            let mut sum = vec![0.0; self.dim];
+            for row in block.chunks_exact(self.dim) {
+                for (s, x) in sum.iter_mut().zip(row) {
+                    *s += x;
+                }
+            }
+            sum
+        });
+        let mut mean = vec![0.0; self.dim];
+        for sum in sums {
+            for (m, s) in mean.iter_mut().zip(sum) {
+                *m += s;
+            }
+        }
+        mean.iter_mut().for_each(|m| *m /= self.rows() as f64);
+        mean
+    }
+
+    /// Applies `f` to every block of rows (its first row's number, its values); answers in order.
+    pub(crate) fn map_blocks<T: Send>(&self, f: impl Fn(usize, &[f64]) -> T + Sync) -> Vec<T> {
+        let (rows, dim) = (self.rows(), self.dim);
+        (0..rows.div_ceil(BLOCK))
+            .into_par_iter()
+            .map_init(
+                || vec![0.0; BLOCK * dim],
+                |buffer, block| {
+                    let range = block * BLOCK..rows.min((block + 1) * BLOCK);
+                    let values = &mut buffer[..range.len() * dim];
+                    self.read(range.clone(), values);
+                    f(range.start, values)
+                },
+            )
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_reads_as_the_same_numbers() {
+        let want = [1.0, -2.0, 0.5, 4.0];
+        let single: Vec<f32> = want.iter().map(|&x| x as f32).collect();
+        let half: Vec<f16> = want.iter().map(|&x| f16::from_f64(x)).collect();
+        let brain: Vec<bf16> = want.iter().map(|&x| bf16::from_f64(x)).collect();
+        for values in [Values::F64(&want), Values::F32(&single), Values::F16(&half), Values::Bf16(&brain)] {
+            let view = Embeddings::new(values, 2).unwrap();
+            assert_eq!(view.row(0), want[..2]);
+            assert_eq!(view.row(1), want[2..]);
+            assert_eq!(view.mean(), [0.75, 1.0]);
+        }
+    }
+
+    #[test]
+    fn a_bad_value_is_named_by_its_row() {
+        let mut values = vec![0.0f32; 3 * 700];
+        values[3 * 600 + 1] = f32::NAN;
+        let view = Embeddings::new(&values[..], 3).unwrap();
+        assert_eq!(view.check_finite("pool"), Err(Error::NotFinite { what: "pool", row: 600 }));
+    }
+
+    #[test]
+    fn rows_must_be_whole() {
+        assert_eq!(Embeddings::new(&[0.0f32; 5][..], 2).unwrap_err(), Error::Ragged { len: 5, dim: 2 });
+    }
+}

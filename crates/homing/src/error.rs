@@ -1,0 +1,123 @@
+//! Everything that can be wrong with what a caller hands in.
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call was refused. Each message says what was expected, what came, and the remedy.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A matrix without rows or without columns.
+    #[error("the {what} is empty: it needs at least one row and one dimension")]
+    Empty {
+        /// Which input.
+        what: &'static str,
+    },
+    /// A buffer whose length is no multiple of its row length.
+    #[error("{len} values do not divide into rows of {dim}; give a whole number of rows")]
+    Ragged {
+        /// Values in the buffer.
+        len: usize,
+        /// Values a row.
+        dim: usize,
+    },
+    /// Pool and another input live in different spaces.
+    #[error("the {what} have {got} dimensions but the pool has {pool}; embed both with the same model")]
+    Dimension {
+        /// Which input.
+        what: &'static str,
+        /// Its dimension.
+        got: usize,
+        /// The pool's dimension.
+        pool: usize,
+    },
+    /// NaN or infinity.
+    #[error("row {row} of the {what} holds a value that is not finite; remove or repair that row")]
+    NotFinite {
+        /// Which input.
+        what: &'static str,
+        /// The first bad row, counted from zero.
+        row: usize,
+    },
+    /// A value outside of its range, found before the work starts.
+    #[error("row {row} of the {what} is {value}; {expected}")]
+    BadValue {
+        /// Which input.
+        what: &'static str,
+        /// The first bad row, counted from zero.
+        row: usize,
+        /// What stood there.
+        value: f64,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// One value per pool row was expected.
+    #[error("{got} {what} for {expected} rows; give one a row")]
+    Length {
+        /// Which input.
+        what: &'static str,
+        /// How many came.
+        got: usize,
+        /// How many rows there are.
+        expected: usize,
+    },
+    /// A row number beyond the pool.
+    #[error("row {row} is named in the {what}, but the pool has only {rows} rows (counted from 0)")]
+    NoSuchRow {
+        /// Which input.
+        what: &'static str,
+        /// The row named.
+        row: usize,
+        /// Rows in the pool.
+        rows: usize,
+    },
+    /// Nothing to pick, or more than there is.
+    #[error("cannot pick {count} of {available} rows; ask for 1 to {available}")]
+    Count {
+        /// Picks asked for.
+        count: usize,
+        /// Rows that may be picked.
+        available: usize,
+    },
+    /// A setting outside of its range.
+    #[error("{name} is {value}; {expected}")]
+    Setting {
+        /// The setting's name.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// No such strategy.
+    #[error("there is no rule '{name}'; did you mean '{nearest}'? `homing rules` lists them all")]
+    UnknownStrategy {
+        /// What was asked for.
+        name: String,
+        /// The closest name that exists.
+        nearest: &'static str,
+    },
+    /// The rule reads class probabilities.
+    #[error("the rule '{rule}' needs the class probabilities of every pool row; give them, or choose a rule that does without")]
+    NeedsProbabilities {
+        /// The rule's name.
+        rule: &'static str,
+    },
+    /// The rule is about targets.
+    #[error("the rule '{rule}' needs targets; give some, or choose an undirected rule such as 'undirected-itl'")]
+    NeedsTargets {
+        /// The rule's name.
+        rule: &'static str,
+    },
+    /// A covariance matrix that is none.
+    #[error("the {what} is not positive definite at pivot {pivot}; raise the noise or remove duplicate rows")]
+    NotPositiveDefinite {
+        /// Which matrix.
+        what: &'static str,
+        /// The first pivot that is not positive.
+        pivot: usize,
+    },
+    /// A combination that cannot be served.
+    #[error("{0}")]
+    Unsupported(&'static str),
+}
