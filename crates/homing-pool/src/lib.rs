@@ -1,1 +1,61 @@
-//! x
+//! Pools of embeddings from files, and the picks that come out of them.
+//!
+//! A pool is a matrix with a row an example, in any of the formats that embeddings are usually kept in,
+//! and optionally columns that go with it: ids, groups, costs, labels, class probabilities.
+//!
+//! ```
+//! use homing_pool::{Pool, ReadOptions};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("pool.csv");
+//! std::fs::write(&path, "id,x,y\nfirst,0.5,1\nsecond,2,3\n")?;
+//!
+//! let pool = Pool::open(&path, &ReadOptions::default())?;
+//! assert_eq!((pool.rows(), pool.dim()), (2, 2));
+//! assert_eq!(pool.ids().unwrap(), ["first", "second"]);
+//! assert_eq!(pool.embeddings().row(1), [2.0, 3.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Formats
+//!
+//! | extension | embeddings are |
+//! |---|---|
+//! | `.npy` | the array, used in place |
+//! | `.npz`, `.safetensors` | a two-dimensional float array; `.safetensors` are used in place |
+//! | `.parquet`, `.arrow` (IPC stream or file) | a column of lists of floats, or the number columns side by side |
+//! | `.csv`, `.tsv` | the number columns side by side, or a column of JSON lists |
+//! | `.jsonl`, `.ndjson` | a list a line, or a list in an object a line |
+//! | a directory of `.arrow` or `.parquet` shards | as in the shards, in the order of their names |
+//!
+//! Files that are used in place are mapped into memory and cost none of it; they must not be rewritten while
+//! the pool is in use.
+
+mod arrow;
+mod beside;
+mod csv;
+mod error;
+mod format;
+mod guard;
+mod ipc;
+mod jsonl;
+mod layout;
+mod mapped;
+mod matrix;
+mod npy;
+mod npz;
+mod parquet;
+mod picks;
+mod pool;
+mod rows;
+mod safetensors;
+mod shards;
+mod table;
+mod tensor;
+
+pub use beside::{check_writable, write_beside};
+pub use error::{Error, Result};
+pub use format::Format;
+pub use picks::{PickFormat, prepare, write_picks, write_picks_csv};
+pub use pool::{Pool, ReadOptions};
+pub use rows::RowList;

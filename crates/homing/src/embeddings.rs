@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use rayon::prelude::*;
 
 use crate::{Error, Result};
 
@@ -85,6 +84,11 @@ impl<'a> Embeddings<'a> {
         Self { offset: Some(offset), ..self }
     }
 
+    /// Whether an offset is subtracted.
+    pub fn is_centered(&self) -> bool {
+        self.offset.is_some()
+    }
+
     /// How many rows.
     pub fn rows(&self) -> usize {
         self.values.len() / self.dim
@@ -129,6 +133,18 @@ impl<'a> Embeddings<'a> {
         out
     }
 
+    /// The number in row `row`, column `column`.
+    pub fn entry(&self, row: usize, column: usize) -> f64 {
+        let at = row * self.dim + column;
+        let value = match self.values {
+            Values::F32(v) => f64::from(v[at]),
+            Values::F64(v) => v[at],
+            Values::F16(v) => v[at].to_f64(),
+            Values::Bf16(v) => v[at].to_f64(),
+        };
+        value - self.offset.map_or(0.0, |offset| offset[column])
+    }
+
     /// Refuses NaN and infinity, by row number.
     pub fn check_finite(&self, what: &'static str) -> Result<()> {
         let bad = self.map_blocks(|start, block| {
@@ -164,19 +180,7 @@ impl<'a> Embeddings<'a> {
 
     /// Applies `f` to every block of rows (its first row's number, its values); answers in order.
     pub(crate) fn map_blocks<T: Send>(&self, f: impl Fn(usize, &[f64]) -> T + Sync) -> Vec<T> {
-        let (rows, dim) = (self.rows(), self.dim);
-        (0..rows.div_ceil(BLOCK))
-            .into_par_iter()
-            .map_init(
-                || vec![0.0; BLOCK * dim],
-                |buffer, block| {
-                    let range = block * BLOCK..rows.min((block + 1) * BLOCK);
-                    let values = &mut buffer[..range.len() * dim];
-                    self.read(range.clone(), values);
-                    f(range.start, values)
-                },
-            )
-            .collect()
+        crate::Points::from(*self).map_blocks(f)
     }
 }
 

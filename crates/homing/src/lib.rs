@@ -1,10 +1,60 @@
-//! Choosing data.
+//! Choosing the data that teaches a model most about a task.
+//!
+//! Given a pool of candidate examples S and a few unlabelled examples A of the task, as embeddings, Homing picks the rows
+//! of S whose labels would tell most about A. The method is *Active Few-Shot Fine-Tuning* (Hübotter et al., 2024): model
+//! the network as a Gaussian process over its embeddings, and pick x to maximise the information I(f_A; y_x | D).
+//!
+//! ```
+//! use homing::{Embeddings, Plan, Task, select};
+//! use std::ops::ControlFlow;
+//!
+//! let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2]; // four rows of two numbers
+//! let targets = [0.8f32, 0.3]; // one example of the task, no label
+//! let task = Task::new(Embeddings::new(&pool[..], 2)?, Some(Embeddings::new(&targets[..], 2)?.into()));
+//! let plan = Plan { strategy: "itl".parse()?, count: 2, ..Plan::default() };
+//! let selection = select(&task, &plan, |_| ControlFlow::Continue(()))?;
+//! assert_eq!(selection.indices(), [1, 2]);
+//! println!("{:.2} nats about the target", selection.picks[1].information);
+//! # Ok::<(), homing::Error>(())
+//! ```
+//!
+//! The rows are read in the format of their file (f32, f64, f16, bf16), never copied as a whole; a pick is one pass over
+//! them. [`STRATEGIES`] lists the rules by name; [`Rule`] is the trait to write another. [`explain`] says why each row was
+//! picked, [`Posterior`] is the Gaussian process itself.
 #![forbid(unsafe_code)]
 
+mod algebra;
+mod choose;
 mod embeddings;
 mod error;
+mod explain;
+mod irreducible;
+mod kernels;
+mod law;
+mod ledger;
+mod points;
+mod posterior;
+mod projection;
+mod random;
+pub mod rules;
+mod select;
 mod selection;
+mod strategy;
+mod targets;
+mod task;
+mod tracker;
 
 pub use embeddings::{Embeddings, Values};
 pub use error::{Error, Result};
-pub use selection::Pick;
+pub use explain::{Explanation, TargetStory, Why, closest_pick, explain};
+pub use irreducible::irreducible_vars;
+pub use kernels::{Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product, fold_covariance};
+pub use points::Points;
+pub use posterior::Posterior;
+pub use projection::Projection;
+pub use rules::{Candidate, Rule, Wants};
+pub use select::{Progress, select};
+pub use selection::{Ended, Pick, Selection};
+pub use strategy::{Batch, Choice, Entry, STRATEGIES, Space, Strategy};
+pub use targets::TargetSampling;
+pub use task::{Noise, Plan, Stop, Task};

@@ -14,3 +14,37 @@ pub struct Pick {
     /// Share of the targets' variance still there after this pick; none without targets.
     pub variance_left: Option<f64>,
 }
+
+/// Why a selection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ended {
+    /// As many picks as were asked for.
+    Count,
+    /// The next pick would have added too little ([`Stop::min_gain`](crate::Stop::min_gain)).
+    Gain,
+    /// Enough of the reducible variance is gone ([`Stop::reduced_share`](crate::Stop::reduced_share)).
+    Variance,
+    /// Quotas or the budget allow no further row.
+    Limits,
+    /// The progress closure said stop.
+    Asked,
+}
+
+/// The picks in order, and what they were made with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selection {
+    /// The chosen rows, first pick first.
+    pub picks: Vec<Pick>,
+    /// ρ² of targets and of rows without their own noise.
+    pub noise_var: f64,
+    /// Why there are no more.
+    pub ended: Ended,
+}
+
+impl Selection {
+    /// The chosen rows' numbers, first pick first.
+    pub fn indices(&self) -> Vec<usize> {
+        self.picks.iter().map(|pick| pick.index).collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! `homing demo`: the main job on handwritten digits that the binary carries.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use homing::{Embeddings, Plan, Selection, Task, select};
+use homing_pool::{check_writable, write_beside};
+
+use crate::digits::{self, Digits};
+use crate::report::{self, Contender, Facts, Sample, Series, Thumbnail};
+use crate::story::{self, Story};
+use crate::terminal::{grouped, peak_memory_bytes, plain_table};
+
+const TASK: [u8; 3] = [3, 6, 9];
+const RULES: [&str; 4] = ["itl", "ctl", "cosine", "random"];
+const TARGETS_A_DIGIT: usize = 4;
+const PIXELS: usize = 64;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// How many digits to choose.
+    #[arg(short = 'n', long, default_value_t = 30)]
+    count: usize,
+    /// Where to write the report.
+    #[arg(long, value_name = "FILE", default_value = "homing-demo.html")]
+    report: PathBuf,
+    /// Seed of the random rule.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// Two thirds of the digits are the pool; of the rest, a few of the task are targets and the others of the task the test.
+struct Split {
+    pool: Vec<usize>,
+    targets: Vec<usize>,
+    test: Vec<usize>,
+}
+
+fn split(digits: &Digits) -> Split {
+    let (held_out, pool): (Vec<usize>, Vec<usize>) = (0..digits.labels.len()).partition(|i| i % 3 == 0);
+    let of_task = held_out.into_iter().filter(|&i| TASK.contains(&digits.labels[i]));
+    let mut seen = [0; 10];
+    let (targets, test) = of_task.partition(|&i| {
+        let count = &mut seen[digits.labels[i] as usize];
+        *count += 1;
+        *count <= TARGETS_A_DIGIT
+    });
+    Split { pool, targets, test }
+}
+
+fn gather(digits: &Digits, rows: &[usize]) -> Vec<f32> {
+    rows.iter().flat_map(|&row| digits.pixels[PIXELS * row..PIXELS * (row + 1)].iter().map(|x| x / 16.0)).collect()
+}
+
+fn picture(digits: &Digits, row: usize) -> Thumbnail {
+    Thumbnail(std::array::from_fn(|i| digits.pixels[PIXELS * row + i] as u8))
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    check_writable(&arguments.report)?;
+    let start = Instant::now();
+    let digits = digits::load();
+    let parts = split(&digits);
+    let (pool, targets) = (gather(&digits, &parts.pool), gather(&digits, &parts.targets));
+    let pool = Embeddings::new(&pool[..], PIXELS)?;
+    let mean = pool.mean();
+    let targets = Embeddings::new(&targets[..], PIXELS)?.centered(&mean);
+    let task = Task::new(pool.centered(&mean), Some(targets.into()));
+    let reading = start.elapsed();
+
+    let mut out = std::io::stdout();
+    writeln!(
+        out,
+        "The task: tell the digits 3, 6 and 9 apart. {} unlabelled examples of them are the targets; \
+         {} digits of all kinds are the pool, to choose {} from.\n",
+        parts.targets.len(),
+        grouped(parts.pool.len()),
+        arguments.count
+    )?;
+    let start = Instant::now();
+    let mut contenders = Vec::new();
+    let mut selections = Vec::new();
+    for rule in RULES {
+        let plan = Plan { strategy: rule.parse()?, count: arguments.count, seed: arguments.seed, ..Plan::default() };
+        let selection = select(&task, &plan, |_| ControlFlow::Continue(()))?;
+        contenders.push(contender(rule, &digits, &parts, &selection));
+        selections.push((plan, selection));
+    }
+    let choosing = start.elapsed();
+
+    let mut table = plain_table();
+    table.set_header(["rule", "picks from the task", "accuracy", "information"]);
+    for one in &contenders {
+        let percent = |share: Option<f64>| share.map_or_else(String::new, |share| format!("{:.0} %", 100.0 * share));
+        table.add_row([
+            one.rule.clone(),
+            percent(one.task_share),
+            percent(one.accuracy),
+            one.information.map_or_else(String::new, |nats| format!("{nats:.1} nats")),
+        ]);
+    }
+    writeln!(out, "{table}\n")?;
+    writeln!(
+        out,
+        "Accuracy is that of the nearest pick's label on {} other images of 3, 6 and 9.",
+        grouped(parts.test.len())
+    )?;
+
+    let (plan, selection) = &selections[0];
+    let facts = Facts {
+        pool_file: "handwritten digits, 8 × 8 pixels".into(),
+        targets_file: Some("3, 6 and 9".into()),
+        number_format: "f32".into(),
+        noise_is_default: true,
+        centred: true,
+        read_seconds: reading.as_secs_f64(),
+        choose_seconds: choosing.as_secs_f64(),
+        peak_memory_bytes: peak_memory_bytes(),
+        ..story::facts(&task, plan, selection)
+    };
+    let names = Story {
+        id: &|row| format!("digit {}", parts.pool[row]),
+        target_id: &|row| Some(format!("digit {}", parts.targets[row])),
+        label: &|row| Some(digits.labels[parts.pool[row]].to_string()),
+        group: &|_| None,
+        thumbnail: &|row| Some(picture(&digits, parts.pool[row])),
+        target_thumbnail: &|row| Some(picture(&digits, parts.targets[row])),
+    };
+    let mut report = story::tell(&task, selection, facts, &names);
+    report.title = "Which digits teach 3, 6 and 9?".into();
+    report.comparison = contenders;
+    report.others = selections[1..].iter().map(|(plan, selection)| series(plan.strategy.name(), selection)).collect();
+    let page = report::render(&report)?;
+    write_beside(&arguments.report, |file| file.write_all(page.as_bytes()))?;
+    writeln!(out, "The report with the picked digits is in {}.", arguments.report.display())?;
+    Ok(())
+}
+
+fn contender(rule: &str, digits: &Digits, parts: &Split, selection: &Selection) -> Contender {
+    let picked: Vec<usize> = selection.indices().into_iter().map(|row| parts.pool[row]).collect();
+    let in_task = |row: usize| TASK.contains(&digits.labels[row]);
+    let hits = picked.iter().filter(|&&row| in_task(row)).count();
+    Contender {
+        rule: rule.into(),
+        task_share: Some(hits as f64 / picked.len() as f64),
+        accuracy: Some(accuracy(digits, &picked, &parts.test)),
+        information: selection.picks.last().map(|pick| pick.information),
+        first_picks: picked
+            .iter()
+            .take(12)
+            .map(|&row| Sample { thumbnail: picture(digits, row), in_task: in_task(row) })
+            .collect(),
+    }
+}
+
+/// Share of test digits whose nearest training digit has their label.
+fn accuracy(digits: &Digits, train: &[usize], test: &[usize]) -> f64 {
+    let pixels = |row: usize| &digits.pixels[PIXELS * row..PIXELS * (row + 1)];
+    let distance = |a: usize, b: usize| -> f32 { pixels(a).iter().zip(pixels(b)).map(|(x, y)| (x - y).powi(2)).sum() };
+    let right = |&&row: &&usize| {
+        let nearest = train.iter().min_by(|&&a, &&b| distance(row, a).total_cmp(&distance(row, b)));
+        nearest.is_some_and(|&near| digits.labels[near] == digits.labels[row])
+    };
+    test.iter().filter(right).count() as f64 / test.len() as f64
+}
+
+fn series(name: &str, selection: &Selection) -> Series {
+    Series {
+        name: name.into(),
+        information: selection.picks.iter().map(|pick| pick.information).collect(),
+        variance_left: selection.picks.iter().filter_map(|pick| pick.variance_left).collect(),
+    }
+}

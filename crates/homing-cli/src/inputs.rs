@@ -1,0 +1,211 @@
+//! The files of a selection, opened and joined.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Points, Product};
+use homing_pool::{Pool, ReadOptions, RowList};
+
+/// Which columns (of a table), tensors or arrays (of a file that holds several) to read.
+#[derive(Args)]
+#[command(next_help_heading = "Columns")]
+pub struct ColumnArguments {
+    /// Embeddings; found by itself when there is one, or one with a usual name.
+    #[arg(long, value_name = "NAME")]
+    embedding: Option<String>,
+    /// Ids; found by themselves when called id, ids, _id or uid.
+    #[arg(long, value_name = "NAME")]
+    id_column: Option<String>,
+    /// Labels, shown in the report.
+    #[arg(long, value_name = "NAME")]
+    label_column: Option<String>,
+    /// Groups (a source, a class), for --quota.
+    #[arg(long, value_name = "NAME")]
+    group_column: Option<String>,
+    /// Costs; a pick is then worth its score for its cost.
+    #[arg(long, value_name = "NAME")]
+    cost_column: Option<String>,
+    /// Class probabilities of the pool: a column of it, or a file with a row for each of its rows.
+    #[arg(long, value_name = "NAME|FILE")]
+    probabilities: Option<String>,
+    /// Class probabilities of the targets, for --kernel loss-gradient: a column of theirs, or a file.
+    #[arg(long, value_name = "NAME|FILE")]
+    target_probabilities: Option<String>,
+    /// Weights of the targets P_A, a column of theirs; --target-sample then draws by them.
+    #[arg(long, value_name = "NAME")]
+    target_weights: Option<String>,
+}
+
+/// A pool with probabilities from its own file or another.
+pub struct Source {
+    pub pool: Pool,
+    beside: Option<Pool>,
+}
+
+impl Source {
+    fn open(path: &Path, options: &ReadOptions, probabilities: Option<&str>) -> Result<Self> {
+        let file = probabilities.map(PathBuf::from).filter(|file| file.exists() || file.extension().is_some());
+        let column = probabilities.filter(|_| file.is_none()).map(str::to_owned);
+        let pool = Pool::open(path, &ReadOptions { probabilities: column, ..options.clone() })?;
+        let beside = file.map(|file| Pool::open(&file, &ReadOptions::default())).transpose()?;
+        Ok(Self { pool, beside })
+    }
+
+    pub fn probabilities(&self) -> Option<Embeddings<'_>> {
+        self.beside.as_ref().map(Pool::embeddings).or_else(|| self.pool.probabilities())
+    }
+
+    /// The id of a row: its own, or its number.
+    pub fn id(&self, row: usize) -> String {
+        self.pool.ids().map_or_else(|| row.to_string(), |ids| ids[row].clone())
+    }
+}
+
+/// Everything that was read.
+pub struct Inputs {
+    pub source: Source,
+    pub targets: Option<Source>,
+    pub observed_rows: Vec<usize>,
+    pub observed_points: Option<Pool>,
+    pub forbidden: Vec<usize>,
+    pub group_names: Vec<String>,
+    pub groups: Option<Vec<usize>>,
+    /// The pool's mean embedding, when it is to be subtracted.
+    pub mean: Option<Vec<f64>>,
+}
+
+/// Files other than the pool.
+pub struct Files<'a> {
+    pub pool: &'a Path,
+    pub targets: Option<&'a Path>,
+    pub observed: Option<&'a Path>,
+    pub forbid: Option<&'a Path>,
+    pub center: bool,
+}
+
+impl Inputs {
+    pub fn open(files: &Files<'_>, columns: &ColumnArguments) -> Result<Self> {
+        let options = ReadOptions {
+            embedding: columns.embedding.clone(),
+            id: columns.id_column.clone(),
+            label: columns.label_column.clone(),
+            group: columns.group_column.clone(),
+            cost: columns.cost_column.clone(),
+            probabilities: None,
+        };
+        let source = Source::open(files.pool, &options, columns.probabilities.as_deref())?;
+        let targets = match files.targets {
+            Some(path) => {
+                // The targets' file need not have the pool's columns; a weight is read as their cost.
+                let embedding = options.embedding.clone();
+                let options =
+                    ReadOptions { embedding, cost: columns.target_weights.clone(), ..ReadOptions::default() };
+                Some(Source::open(path, &options, columns.target_probabilities.as_deref())?)
+            }
+            None => None,
+        };
+        let (mut observed_rows, mut observed_points) = (Vec::new(), None);
+        if let Some(path) = files.observed {
+            match RowList::open(path)? {
+                RowList::Embeddings(pool) => observed_points = Some(pool),
+                rows => observed_rows = rows_of(rows, &source.pool, path)?,
+            }
+        }
+        let forbidden = match files.forbid {
+            Some(path) => rows_of(RowList::open(path)?, &source.pool, path)?,
+            None => Vec::new(),
+        };
+        let (group_names, groups) = number_groups(source.pool.groups());
+        let mean = if files.center {
+            source.pool.embeddings().check_finite("pool")?;
+            Some(source.pool.embeddings().mean())
+        } else {
+            None
+        };
+        Ok(Self { source, targets, observed_rows, observed_points, forbidden, group_names, groups, mean })
+    }
+
+    /// The embeddings of a pool, centred if asked for.
+    pub fn embeddings<'a>(&'a self, pool: &'a Pool) -> Result<Embeddings<'a>> {
+        let embeddings = pool.embeddings();
+        Ok(match &self.mean {
+            Some(mean) => {
+                let (got, expected) = (embeddings.dim(), mean.len());
+                if got != expected {
+                    let what = "targets or observed points";
+                    return Err(homing::Error::Dimension { what, got, pool: expected }.into());
+                }
+                embeddings.centered(mean)
+            }
+            None => embeddings,
+        })
+    }
+}
+
+fn rows_of(list: RowList, pool: &Pool, path: &Path) -> Result<Vec<usize>> {
+    match list {
+        RowList::Indices(rows) => Ok(rows),
+        RowList::Ids(ids) => {
+            let rows = pool.index_of_ids(&ids);
+            Ok(rows.with_context(|| format!("{} names rows by id", path.display()))?)
+        }
+        RowList::Embeddings(_) => {
+            bail!("{} holds embeddings, but rows of the pool are asked for; give their indices or ids", path.display())
+        }
+    }
+}
+
+fn number_groups(groups: Option<&[String]>) -> (Vec<String>, Option<Vec<usize>>) {
+    let mut names: Vec<String> = Vec::new();
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let numbered = groups.map(|groups| {
+        groups
+            .iter()
+            .map(|group| {
+                *numbers.entry(group).or_insert_with(|| {
+                    names.push(group.clone());
+                    names.len() - 1
+                })
+            })
+            .collect()
+    });
+    (names, numbered)
+}
+
+/// The points that a kernel compares, and the kernel.
+pub fn kernel_of(name: &str, classes: usize) -> Result<Box<dyn Kernel>> {
+    let (name, parameters) = name.split_once(':').unwrap_or((name, ""));
+    let numbers: Vec<f64> = parameters
+        .split(':')
+        .filter(|text| !text.is_empty())
+        .map(|text| text.parse().with_context(|| format!("'{text}' is not a number in --kernel {name}:{parameters}")))
+        .collect::<Result<_>>()?;
+    Ok(match (name, &numbers[..]) {
+        ("linear", []) => Box::new(Linear),
+        ("gaussian", &[length]) => Box::new(Gaussian::new(length)?),
+        ("laplace", &[length]) => Box::new(Laplace::new(length)?),
+        ("matern", &[smoothness, length]) => Box::new(Matern::new(smoothness, length)?),
+        ("loss-gradient", []) => Box::new(Product::new(classes, true)),
+        _ => bail!(
+            "there is no kernel '{name}' with {} parameters; choose linear, gaussian:LENGTH, laplace:LENGTH, \
+             matern:SMOOTHNESS:LENGTH or loss-gradient",
+            numbers.len()
+        ),
+    })
+}
+
+/// Embeddings as they are, or loss gradients when the kernel is about those.
+pub fn points_of<'a>(embeddings: Embeddings<'a>, probabilities: Option<Embeddings<'a>>, gradients: bool) -> Result<Points<'a>> {
+    if !gradients {
+        return Ok(embeddings.into());
+    }
+    match probabilities {
+        Some(probabilities) => Ok(Points::loss_gradient(embeddings, probabilities)?),
+        None => bail!(
+            "loss gradients need the class probabilities of pool and targets; \
+             give --probabilities and --target-probabilities"
+        ),
+    }
+}

@@ -1,0 +1,191 @@
+//! Lines over the number of picks.
+
+use serde::Serialize;
+
+use super::format::{fixed, percent, thousands};
+use super::scale::{Scale, Tick, tenth};
+
+const WIDTH: f64 = 440.0;
+const HEIGHT: f64 = 244.0;
+const LEFT: f64 = 42.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = HEIGHT - 34.0;
+/// More points than this on a line could not be told apart.
+const MAX_POINTS: usize = 200;
+const LABEL_HEIGHT: f64 = 14.0;
+
+/// A line chart, ready to draw.
+#[derive(Debug, Serialize)]
+pub struct Chart {
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    x_max: f64,
+    x_ticks: Vec<Tick>,
+    y_ticks: Vec<Tick>,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    name: String,
+    path: String,
+    /// Space-separated, for the script that follows the pointer: picks, values as text, heights in the drawing.
+    xs: String,
+    ys: String,
+    heights: String,
+    end: [f64; 2],
+    last: String,
+    label_y: f64,
+}
+
+/// How the vertical axis reads.
+pub enum Axis {
+    /// From zero (or below) to the largest value.
+    Amount,
+    /// From 0 to 100 %.
+    Share,
+}
+
+/// One line for each named series; `values[i]` is the value after `i` picks. `None` when there is nothing to draw.
+pub fn chart<'a>(
+    axis: &Axis,
+    series: impl IntoIterator<Item = (&'a str, Vec<f64>)>,
+) -> Option<Chart> {
+    let series: Vec<_> = series
+        .into_iter()
+        .map(|(name, values)| (name, thin(&values)))
+        .filter(|(_, points)| points.len() > 1)
+        .collect();
+    let points = || series.iter().flat_map(|(_, points)| points);
+    let x_max = points().map(|&(x, _)| x).reduce(f64::max)?;
+    let y_domain = match axis {
+        Axis::Share => [0.0, 1.0],
+        Axis::Amount => points().fold([0.0, 0.0], |[low, high], &(_, y)| [y.min(low), y.max(high)]),
+    };
+    let name_length = series
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .max()
+        .unwrap_or(0);
+    let label_room = if series.len() > 1 {
+        7.0 * name_length.min(18) as f64 + 12.0
+    } else {
+        12.0
+    };
+    let right = tenth(WIDTH - label_room);
+
+    let x = Scale::new([0.0, x_max], [LEFT, right]);
+    let y = Scale::new(y_domain, [BOTTOM, TOP]);
+    let mut lines: Vec<Line> = series
+        .iter()
+        .map(|(name, points)| line(name, points, axis, x, y))
+        .collect();
+    part_labels(&mut lines);
+    Some(Chart {
+        width: WIDTH,
+        height: HEIGHT,
+        left: LEFT,
+        right,
+        top: TOP,
+        bottom: BOTTOM,
+        x_max,
+        x_ticks: x.ticks(5.min(x_max as usize), |value, _| thousands(value as u64)),
+        y_ticks: match axis {
+            Axis::Share => y.ticks(5, |value, _| format!("{:.0}%", 100.0 * value)),
+            Axis::Amount => y.ticks(5, |value, decimals| format!("{value:.decimals$}")),
+        },
+        lines,
+    })
+}
+
+fn line(name: &str, points: &[(f64, f64)], axis: &Axis, x: Scale, y: Scale) -> Line {
+    let text = |value: f64| match axis {
+        Axis::Share => percent(value, Some(1)),
+        Axis::Amount => fixed(value, 2),
+    };
+    let joined = |number: &dyn Fn(&(f64, f64)) -> String| {
+        points.iter().map(number).collect::<Vec<_>>().join(" ")
+    };
+    let &(last_x, last_y) = points.last().expect("a line has two points or more");
+    Line {
+        name: name.to_owned(),
+        path: format!(
+            "M{}",
+            joined(&|&(px, py)| format!("{} {}", x.at(px), y.at(py)))
+        ),
+        xs: joined(&|&(px, _)| px.to_string()),
+        ys: joined(&|&(_, py)| text(py)),
+        heights: joined(&|&(_, py)| y.at(py).to_string()),
+        end: [x.at(last_x), y.at(last_y)],
+        last: text(last_y),
+        label_y: y.at(last_y),
+    }
+}
+
+/// Every value with its number of picks, or evenly spaced ones of them with the first and the last.
+fn thin(values: &[f64]) -> Vec<(f64, f64)> {
+    let kept = values.len().min(MAX_POINTS);
+    (0..kept)
+        .map(|n| n * (values.len() - 1) / (kept - 1).max(1))
+        .map(|index| (index as f64, values[index]))
+        .filter(|(_, value)| value.is_finite())
+        .collect()
+}
+
+/// Moves the names at the ends of the lines apart, down first and then back up from the bottom.
+fn part_labels(lines: &mut [Line]) {
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by(|&a, &b| lines[a].label_y.total_cmp(&lines[b].label_y));
+    let mut lowest = TOP;
+    for &n in &order {
+        lines[n].label_y = lines[n].label_y.max(lowest);
+        lowest = lines[n].label_y + LABEL_HEIGHT;
+    }
+    let mut highest = BOTTOM - 3.0;
+    for &n in order.iter().rev() {
+        lines[n].label_y = tenth(lines[n].label_y.min(highest));
+        highest = lines[n].label_y - LABEL_HEIGHT;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_series_are_thinned_and_keep_their_ends() {
+        let values: Vec<f64> = (0..10_001).map(f64::from).collect();
+        let points = thin(&values);
+        assert_eq!(points.len(), MAX_POINTS);
+        assert_eq!(
+            (points[0], points[MAX_POINTS - 1]),
+            ((0.0, 0.0), (10_000.0, 10_000.0))
+        );
+        assert_eq!(thin(&[0.0, f64::NAN, 2.0]), [(0.0, 0.0), (2.0, 2.0)]);
+        assert!(thin(&[]).is_empty());
+    }
+
+    #[test]
+    fn names_of_lines_that_end_together_stand_apart() {
+        let series = ["a", "b", "c"].map(|name| (name, vec![1.0, 0.0]));
+        let chart = chart(&Axis::Share, series).unwrap();
+        let mut heights: Vec<f64> = chart.lines.iter().map(|line| line.label_y).collect();
+        heights.sort_by(f64::total_cmp);
+        assert!(
+            heights
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] >= LABEL_HEIGHT - 0.1)
+        );
+        assert!(heights[2] <= BOTTOM);
+    }
+
+    #[test]
+    fn nothing_to_draw_is_no_chart() {
+        assert!(chart(&Axis::Amount, [("a", vec![0.0])]).is_none());
+        assert!(chart(&Axis::Amount, []).is_none());
+    }
+}

@@ -1,0 +1,210 @@
+//! The report of a selection: one HTML file that asks for nothing from outside.
+//!
+//! [`Report`] is what is known, the drawing modules turn it into coordinates, and `report.html` lays it out.
+//! Ids, labels and file names are untrusted: the template engine escapes every text.
+
+mod chart;
+mod format;
+mod map;
+mod page;
+mod scale;
+mod thumbnail;
+
+use minijinja::Environment;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+pub use thumbnail::Thumbnail;
+
+/// Everything that a report may show. Lists may be empty; their section is then left out.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    pub title: String,
+    /// One sentence: "100 of 200,000 rows chosen for 30 targets by itl".
+    pub summary: String,
+    pub facts: Facts,
+    pub warnings: Vec<String>,
+    /// In the order in which they were chosen.
+    pub picks: Vec<Pick>,
+    /// What other rules would have gained; the line of the picks themselves is drawn always.
+    pub others: Vec<Series>,
+    pub map: Option<Map>,
+    pub comparison: Vec<Contender>,
+    pub targets: Vec<Target>,
+}
+
+/// Where the selection came from and how it was made.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Facts {
+    pub pool_file: String,
+    pub rows: usize,
+    pub dimensions: usize,
+    /// "f32", "f16", …
+    pub number_format: String,
+    pub targets_file: Option<String>,
+    pub target_count: usize,
+    pub rule: String,
+    /// "½ ln((v+ρ²)/(u+ρ²))".
+    pub formula: String,
+    /// Where the paper has it: "Eq. 1, Section 3".
+    pub paper: String,
+    /// ρ.
+    pub noise_std: f64,
+    pub noise_is_default: bool,
+    pub seed: u64,
+    /// Rows that had labels already.
+    pub observed: usize,
+    pub centred: bool,
+    pub read_seconds: f64,
+    pub choose_seconds: f64,
+    pub peak_memory_bytes: Option<u64>,
+    pub version: String,
+}
+
+/// A chosen row.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Pick {
+    /// 1 for the first pick.
+    pub rank: usize,
+    /// The row of the pool, counted from 0.
+    pub index: usize,
+    pub id: String,
+    pub score: f64,
+    /// Of this pick and all before it, in nats.
+    pub information: f64,
+    /// Of this pick alone, in nats.
+    pub gain: f64,
+    /// Share of the targets' variance still there after this pick.
+    pub variance_left: Option<f64>,
+    pub label: Option<String>,
+    pub group: Option<String>,
+    pub why: Option<Why>,
+    pub thumbnail: Option<Thumbnail>,
+}
+
+/// What a pick is good for.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Why {
+    /// Most served first.
+    pub serves: Vec<Served>,
+    /// Nearest first.
+    pub nearest: Vec<Near>,
+    pub redundant: Option<Redundant>,
+}
+
+/// A target, and its share of the variance that a pick removed.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Served {
+    pub target: usize,
+    pub share: f64,
+}
+
+/// A target, and its cosine with a pick.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Near {
+    pub target: usize,
+    pub cosine: f64,
+}
+
+/// Rows so like a pick that they add next to nothing after it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Redundant {
+    pub count: usize,
+    pub example: Option<Duplicate>,
+}
+
+/// One of those rows.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Duplicate {
+    pub index: usize,
+    pub id: String,
+    pub similarity: f64,
+}
+
+/// What a rule gained pick by pick; entry `i` holds after `i + 1` picks.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Series {
+    pub name: String,
+    pub information: Vec<f64>,
+    /// Empty without targets.
+    pub variance_left: Vec<f64>,
+}
+
+/// Points on the two principal axes of the pool.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Map {
+    /// A sample, some 3,000 at most.
+    pub pool: Vec<[f32; 2]>,
+    /// In the order of the targets' indices.
+    pub targets: Vec<[f32; 2]>,
+    /// In the order of [`Report::picks`].
+    pub picks: Vec<[f32; 2]>,
+    /// Share of the pool's variance along each axis.
+    pub explained: [f64; 2],
+}
+
+/// One rule among several that chose from the same pool.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Contender {
+    pub rule: String,
+    /// Share of its picks that belong to the task.
+    pub task_share: Option<f64>,
+    /// Of a simple classifier that learned from its picks.
+    pub accuracy: Option<f64>,
+    /// About the targets, in nats.
+    pub information: Option<f64>,
+    /// Its first picks as pictures; twelve are shown.
+    pub first_picks: Vec<Sample>,
+}
+
+/// A picture of a row, and whether the row belongs to the task.
+#[derive(Debug, Clone, Serialize)]
+pub struct Sample {
+    pub thumbnail: Thumbnail,
+    pub in_task: bool,
+}
+
+/// A target, and what the picks did for it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Target {
+    /// Counted from 0.
+    pub index: usize,
+    pub id: Option<String>,
+    pub variance_before: f64,
+    pub variance_left: f64,
+    /// Rank of the pick that removed most of its variance.
+    pub helped_most: Option<usize>,
+    pub thumbnail: Option<Thumbnail>,
+}
+
+/// Writes the report as one HTML page.
+pub fn render(report: &Report) -> anyhow::Result<String> {
+    let mut pages = Environment::new();
+    pages.set_syntax(
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()?,
+    );
+    pages.add_filter("fixed", format::fixed);
+    pages.add_filter("percent", format::percent);
+    pages.add_filter("width", format::width);
+    pages.add_filter("compact", format::compact);
+    pages.add_filter("thousands", format::thousands);
+    pages.add_filter("duration", format::duration);
+    pages.add_filter("memory", format::memory);
+    pages.add_filter("clip", format::clip);
+    pages.add_template("report.css", include_str!("report.css"))?;
+    pages.add_template("report.js", include_str!("report.js"))?;
+    // Names that end in .html are escaped.
+    pages.add_template("figures.html", include_str!("figures.html"))?;
+    pages.add_template("tables.html", include_str!("tables.html"))?;
+    pages.add_template("report.html", include_str!("report.html"))?;
+    Ok(pages
+        .get_template("report.html")?
+        .render(Serde(page::page(report)))?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! From data to pixels, and the round numbers that label an axis.
+
+/// A straight line from an interval of the data to an interval of the drawing.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    domain: [f64; 2],
+    range: [f64; 2],
+}
+
+impl Scale {
+    pub fn new(domain: [f64; 2], range: [f64; 2]) -> Self {
+        Self { domain, range }
+    }
+
+    /// Where `value` is drawn, to a tenth of a unit. An empty domain maps to the middle.
+    pub fn at(&self, value: f64) -> f64 {
+        let [low, high] = self.domain;
+        let [start, end] = self.range;
+        let share = if high > low {
+            (value - low) / (high - low)
+        } else {
+            0.5
+        };
+        tenth(start + share * (end - start))
+    }
+
+    /// Labelled positions at about `count` round numbers.
+    pub fn ticks(&self, count: usize, label: impl Fn(f64, usize) -> String) -> Vec<Tick> {
+        let (values, decimals) = ticks(self.domain, count);
+        values
+            .into_iter()
+            .map(|value| Tick {
+                at: self.at(value),
+                label: label(value, decimals),
+            })
+            .collect()
+    }
+}
+
+/// A place on an axis.
+#[derive(Debug, serde::Serialize)]
+pub struct Tick {
+    pub at: f64,
+    pub label: String,
+}
+
+/// Multiples of 1, 2 or 5 × 10ⁿ within the domain, and the decimals that tell them apart.
+pub fn ticks([low, high]: [f64; 2], count: usize) -> (Vec<f64>, usize) {
+    let rough = (high - low) / count.max(1) as f64;
+    if !(rough.is_finite() && rough > 0.0) {
+        return (vec![low], 0);
+    }
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .map(|unit| unit * power)
+        .into_iter()
+        .find(|&step| step >= rough * 0.999);
+    let step = step.unwrap_or(10.0 * power);
+    // A hair of slack keeps an end point that rounding moved just outside.
+    let first = (low / step - 1e-9).ceil() as i64;
+    let last = (high / step + 1e-9).floor() as i64;
+    let decimals = (-step.log10().floor()).max(0.0) as usize;
+    ((first..=last).map(|n| n as f64 * step).collect(), decimals)
+}
+
+/// Rounded to one decimal: finer than any screen, and short to write.
+pub fn tenth(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0 + 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(ticks([0.0, 1.0], 4), (vec![0.0, 0.5, 1.0], 1));
+        assert_eq!(
+            ticks([0.0, 100.0], 5).0,
+            [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
+        );
+        assert_eq!(ticks([0.0, 37.0], 4).0, [0.0, 10.0, 20.0, 30.0]);
+        assert_eq!(ticks([-3.2, 4.1], 4).0, [-2.0, 0.0, 2.0, 4.0]);
+        assert_eq!(ticks([0.0, 0.0031], 4), (vec![0.0, 0.001, 0.002, 0.003], 3));
+    }
+
+    #[test]
+    fn an_axis_without_length_has_one_tick() {
+        assert_eq!(ticks([2.0, 2.0], 5).0, [2.0]);
+        assert_eq!(ticks([0.0, f64::NAN], 5).0, [0.0]);
+        assert_eq!(Scale::new([2.0, 2.0], [0.0, 10.0]).at(2.0), 5.0);
+    }
+
+    #[test]
+    fn ends_of_the_domain_are_ends_of_the_range() {
+        let down = Scale::new([0.0, 4.0], [200.0, 10.0]);
+        assert_eq!(
+            [0.0, 2.0, 4.0].map(|value| down.at(value)),
+            [200.0, 105.0, 10.0]
+        );
+    }
+}

@@ -1,0 +1,311 @@
+//! `homing select`.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use homing::{Ended, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
+use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
+
+use crate::inputs::{ColumnArguments, Files, Inputs, kernel_of, points_of};
+use crate::report::{self, Facts};
+use crate::story::{self, Story};
+use crate::terminal::{Bar, grouped, memory, peak_memory_bytes, picks_table, seconds};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The pool: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl, or a folder of shards.
+    pool: PathBuf,
+    /// Unlabelled examples of the task, in any of those formats.
+    #[arg(long, value_name = "FILE")]
+    targets: Option<PathBuf>,
+    /// How many rows to choose.
+    #[arg(short = 'n', long)]
+    count: usize,
+    /// How to choose; `homing rules` lists all.
+    #[arg(long, default_value = "itl")]
+    rule: String,
+    /// Standard deviation ρ of the observation noise; by default ρ² is 0.01 × the mean squared norm of the pool.
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    noise_std: Option<f64>,
+    /// Rows that are labelled already: a picks file, indices, ids, or their embeddings.
+    #[arg(long, value_name = "FILE")]
+    observed: Option<PathBuf>,
+    /// Where to write the picks: .csv, .jsonl, .parquet, .npy, or - for CSV on standard output.
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Where to write a page that shows the picks and why.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Threads; by default one for each core.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+
+    #[command(flatten)]
+    columns: ColumnArguments,
+    #[command(flatten)]
+    more: MoreArguments,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Targets, kernels and limits")]
+struct MoreArguments {
+    /// Subtract the pool's mean embedding first.
+    #[arg(long)]
+    center: bool,
+    /// linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
+    #[arg(long, default_value = "linear")]
+    kernel: String,
+    /// Which targets count: a share (0.1), a number (20), or the most explanatory (max-det:20, max-dist:20).
+    #[arg(long, value_name = "F")]
+    target_sample: Option<String>,
+    /// Picks a round; each round samples its own targets.
+    #[arg(long, value_name = "N")]
+    round_size: Option<usize>,
+    /// Rows that must not be picked: indices or ids.
+    #[arg(long, value_name = "FILE")]
+    forbid: Option<PathBuf>,
+    /// Most picks of a group of --group-column: NAME=N, or N for every group not named.
+    #[arg(long, value_name = "GROUP=N")]
+    quota: Vec<String>,
+    /// Most total cost of --cost-column.
+    #[arg(long, value_name = "COST")]
+    budget: Option<f64>,
+    /// Stop when the next pick would add less than this information, in nats.
+    #[arg(long, value_name = "NATS", allow_negative_numbers = true)]
+    min_gain: Option<f64>,
+    /// Stop when this share of the targets' reducible variance is gone.
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    stop_variance: Option<f64>,
+    /// Weight β of the similarity in information-density.
+    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    beta: Option<f64>,
+    /// Let a row be picked more than once.
+    #[arg(long)]
+    repeat: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(out) = arguments.out.as_deref().filter(|out| *out != Path::new("-")) {
+        prepare(out)?;
+    }
+    if let Some(report) = &arguments.report {
+        homing_pool::check_writable(report)?;
+    }
+    let plan = plan_of(arguments)?;
+    let threads = arguments.threads.unwrap_or(0);
+    let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start threads")?;
+    workers.install(|| choose(arguments, plan))
+}
+
+fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
+    let more = &arguments.more;
+    let start = Instant::now();
+    let files = Files {
+        pool: &arguments.pool,
+        targets: arguments.targets.as_deref(),
+        observed: arguments.observed.as_deref(),
+        forbid: more.forbid.as_deref(),
+        center: more.center,
+    };
+    let inputs = Inputs::open(&files, &arguments.columns)?;
+    plan.quotas = quotas(&more.quota, &inputs.group_names)?;
+    plan.target_sampling = target_sampling(more.target_sample.as_deref(), &inputs)?;
+    let reading = start.elapsed();
+
+    let classes = inputs.source.probabilities().map_or(0, |p| p.dim());
+    let kernel = kernel_of(&more.kernel, classes)?;
+    let gradients = more.kernel == "loss-gradient";
+    let pool = points_of(inputs.embeddings(&inputs.source.pool)?, inputs.source.probabilities(), gradients)?;
+    let targets = match &inputs.targets {
+        Some(source) => Some(points_of(inputs.embeddings(&source.pool)?, source.probabilities(), gradients)?),
+        None => None,
+    };
+    let observed_points = match &inputs.observed_points {
+        Some(_) if gradients => bail!("with --kernel loss-gradient, name --observed rows by index or id"),
+        Some(points) => Some(Points::from(inputs.embeddings(points)?)),
+        None => None,
+    };
+    let task = Task {
+        kernel: &*kernel,
+        observed_rows: &inputs.observed_rows,
+        observed_points,
+        probabilities: inputs.source.probabilities(),
+        costs: inputs.source.pool.costs(),
+        groups: inputs.groups.as_deref(),
+        forbidden: &inputs.forbidden,
+        ..Task::new(pool, targets)
+    };
+    let bar = Bar::new(plan.count, arguments.quiet);
+    let start = Instant::now();
+    let selection = select(&task, &plan, |progress| {
+        bar.tell(progress);
+        ControlFlow::Continue(())
+    })?;
+    let choosing = start.elapsed();
+    bar.finish();
+
+    write_results(arguments, &inputs, &task, &plan, &selection, reading, choosing)?;
+    if !arguments.quiet {
+        eprintln!("{}", closing_line(&task, &plan, &selection, reading, choosing));
+    }
+    Ok(())
+}
+
+fn write_results(
+    arguments: &Arguments,
+    inputs: &Inputs,
+    task: &Task<'_>,
+    plan: &Plan,
+    selection: &Selection,
+    reading: Duration,
+    choosing: Duration,
+) -> Result<()> {
+    let pool = &inputs.source.pool;
+    if let Some(path) = &arguments.report {
+        let facts = Facts {
+            pool_file: file_name(&arguments.pool),
+            number_format: pool.dtype().into(),
+            targets_file: arguments.targets.as_deref().map(file_name),
+            noise_is_default: arguments.noise_std.is_none(),
+            centred: arguments.more.center,
+            read_seconds: reading.as_secs_f64(),
+            choose_seconds: choosing.as_secs_f64(),
+            peak_memory_bytes: peak_memory_bytes(),
+            ..story::facts(task, plan, selection)
+        };
+        let names = Story {
+            id: &|row| inputs.source.id(row),
+            target_id: &|row| inputs.targets.as_ref().map(|targets| targets.id(row)),
+            label: &|row| pool.labels().map(|labels| labels[row].clone()),
+            group: &|row| pool.groups().map(|groups| groups[row].clone()),
+            thumbnail: &|_| None,
+            target_thumbnail: &|_| None,
+        };
+        let report = story::tell(task, selection, facts, &names);
+        let page = report::render(&report)?;
+        write_beside(path, |file| file.write_all(page.as_bytes()))?;
+    }
+    match arguments.out.as_deref() {
+        Some(out) if out == Path::new("-") => {
+            let mut csv = Vec::new();
+            write_picks_csv(&mut csv, &selection.picks, pool.ids())?;
+            std::io::stdout().write_all(&csv)?;
+        }
+        Some(out) => write_picks(out, &selection.picks, pool.rows(), pool.ids())?,
+        None if arguments.quiet => {}
+        None => writeln!(std::io::stdout(), "{}", picks_table(&selection.picks, |row| inputs.source.id(row)))?,
+    }
+    Ok(())
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+fn closing_line(task: &Task<'_>, plan: &Plan, selection: &Selection, reading: Duration, choosing: Duration) -> String {
+    let targets = task.targets.map_or(String::new(), |t| format!(" for {} targets", grouped(t.rows())));
+    let noise = match plan.noise {
+        Noise::Relative(share) => format!(", {share} × the mean squared norm"),
+        Noise::Std(_) => String::new(),
+    };
+    let ended = match selection.ended {
+        Ended::Gain => "; stopped: the next pick adds too little",
+        Ended::Variance => "; stopped: enough of the reducible variance is gone",
+        Ended::Limits => "; stopped: quotas or the budget allow no more",
+        _ => "",
+    };
+    format!(
+        "picked {} of {} rows{targets} by {} (ρ² = {:.4}{noise}{}){ended}; reading took {}, choosing {}; peak memory {}",
+        grouped(selection.picks.len()),
+        grouped(task.pool.rows()),
+        plan.strategy.name(),
+        selection.noise_var,
+        if task_is_centered(task) { ", the pool's mean subtracted" } else { "" },
+        seconds(reading),
+        seconds(choosing),
+        memory(),
+    )
+}
+
+fn task_is_centered(task: &Task<'_>) -> bool {
+    task.pool.embeddings().is_centered()
+}
+
+/// What the arguments mean, as far as it does not depend on the files.
+fn plan_of(arguments: &Arguments) -> Result<Plan> {
+    let more = &arguments.more;
+    let strategy: Strategy = match more.beta {
+        Some(beta) if arguments.rule == "information-density" => Strategy::information_density(beta)?,
+        Some(_) => bail!("--beta belongs to --rule information-density, not to {}", arguments.rule),
+        None => arguments.rule.parse()?,
+    };
+    Ok(Plan {
+        strategy,
+        count: arguments.count,
+        noise: arguments.noise_std.map_or_else(Noise::default, Noise::Std),
+        target_sampling: TargetSampling::All,
+        round_size: more.round_size,
+        seed: arguments.seed,
+        stop: Stop { min_gain: more.min_gain, reduced_share: more.stop_variance },
+        quotas: Vec::new(),
+        budget: more.budget,
+        repeat: more.repeat,
+    })
+}
+
+fn target_sampling(given: Option<&str>, inputs: &Inputs) -> Result<TargetSampling> {
+    let weights = inputs.targets.as_ref().and_then(|targets| targets.pool.costs());
+    let Some(given) = given else {
+        if weights.is_some() {
+            bail!("--target-weights needs --target-sample N, the number of targets to draw");
+        }
+        return Ok(TargetSampling::All);
+    };
+    let wrong = || format!("--target-sample {given} is no share (0.1), number (20), max-det:N or max-dist:N");
+    if let Some((kind, count)) = given.split_once(':') {
+        let count = count.parse().with_context(wrong)?;
+        return match kind {
+            "max-det" => Ok(TargetSampling::MaxDet(count)),
+            "max-dist" => Ok(TargetSampling::MaxDist(count)),
+            _ => bail!(wrong()),
+        };
+    }
+    match (given.parse::<usize>(), weights) {
+        (Ok(size), Some(weights)) => Ok(TargetSampling::Weighted { weights: weights.to_vec(), size }),
+        (Err(_), Some(_)) => bail!("with --target-weights, --target-sample is a whole number of draws, not {given}"),
+        (Ok(size), None) => Ok(TargetSampling::Size(size)),
+        (Err(_), None) => Ok(TargetSampling::Fraction(given.parse().with_context(wrong)?)),
+    }
+}
+
+/// `NAME=N` for one group, `N` for all others.
+fn quotas(given: &[String], names: &[String]) -> Result<Vec<usize>> {
+    if given.is_empty() {
+        return Ok(Vec::new());
+    }
+    if names.is_empty() {
+        bail!("--quota needs --group-column NAME, the column with each row's group");
+    }
+    let mut quotas = vec![usize::MAX; names.len()];
+    let number = |text: &str| text.parse().with_context(|| format!("'{text}' is no number of picks in --quota"));
+    for all in given.iter().filter(|quota| !quota.contains('=')) {
+        quotas.fill(number(all)?);
+    }
+    for (name, most) in given.iter().filter_map(|quota| quota.rsplit_once('=')) {
+        let Some(group) = names.iter().position(|known| known == name) else {
+            bail!("--quota names the group '{name}', which no row of the pool has");
+        };
+        quotas[group] = number(most)?;
+    }
+    Ok(quotas)
+}

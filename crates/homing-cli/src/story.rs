@@ -1,0 +1,119 @@
+//! A selection as a report tells it.
+
+use homing::{Explanation, Plan, Projection, STRATEGIES, Selection, Task, explain};
+
+use crate::report::{Duplicate, Facts, Map, Near, Pick, Redundant, Report, Served, Target, Thumbnail, Why};
+use crate::terminal::grouped;
+
+/// Points of the pool that the map shows.
+const MAP_POOL: usize = 3000;
+
+/// Targets that the map shows.
+const MAP_TARGETS: usize = 1000;
+
+/// What rows and targets are called, and what they look like.
+pub struct Story<'a> {
+    pub id: &'a dyn Fn(usize) -> String,
+    pub target_id: &'a dyn Fn(usize) -> Option<String>,
+    pub label: &'a dyn Fn(usize) -> Option<String>,
+    pub group: &'a dyn Fn(usize) -> Option<String>,
+    pub thumbnail: &'a dyn Fn(usize) -> Option<Thumbnail>,
+    pub target_thumbnail: &'a dyn Fn(usize) -> Option<Thumbnail>,
+}
+
+/// What the task and the plan say of themselves.
+pub fn facts(task: &Task<'_>, plan: &Plan, selection: &Selection) -> Facts {
+    let name = plan.strategy.name();
+    let entry = STRATEGIES.iter().find(|entry| entry.name == name);
+    Facts {
+        rows: task.pool.rows(),
+        dimensions: task.pool.embeddings().dim(),
+        target_count: task.targets.map_or(0, |targets| targets.rows()),
+        rule: name.into(),
+        formula: entry.map_or("", |entry| entry.formula).into(),
+        paper: entry.map_or("", |entry| entry.place).into(),
+        noise_std: selection.noise_var.sqrt(),
+        seed: plan.seed,
+        observed: task.observed_rows.len() + task.observed_points.map_or(0, |points| points.rows()),
+        version: env!("CARGO_PKG_VERSION").into(),
+        ..Facts::default()
+    }
+}
+
+/// The whole report.
+pub fn tell(task: &Task<'_>, selection: &Selection, facts: Facts, story: &Story<'_>) -> Report {
+    let why = explain(task, selection);
+    let targets = if facts.target_count == 0 {
+        String::new()
+    } else {
+        format!(" for {} targets", grouped(facts.target_count))
+    };
+    let picked = grouped(selection.picks.len());
+    Report {
+        title: "Chosen data".into(),
+        summary: format!("{picked} of {} rows chosen{targets} by {}", grouped(facts.rows), facts.rule),
+        picks: picks(selection, &why, story),
+        map: Some(map(task, selection)),
+        targets: target_rows(&why, story),
+        facts,
+        ..Report::default()
+    }
+}
+
+fn picks(selection: &Selection, why: &Explanation, story: &Story<'_>) -> Vec<Pick> {
+    let mut before = 0.0;
+    let one = |(pick, why): (&homing::Pick, &homing::Why)| {
+        let gain = pick.information - before;
+        before = pick.information;
+        let example = why.redundant_example.map(|(index, similarity)| Duplicate { index, id: (story.id)(index), similarity });
+        Pick {
+            rank: pick.rank,
+            index: pick.index,
+            id: (story.id)(pick.index),
+            score: pick.score,
+            information: pick.information,
+            gain,
+            variance_left: pick.variance_left,
+            label: (story.label)(pick.index),
+            group: (story.group)(pick.index),
+            why: Some(Why {
+                serves: why.serves.iter().map(|&(target, share)| Served { target, share }).collect(),
+                nearest: why.nearest.iter().map(|&(target, cosine)| Near { target, cosine }).collect(),
+                redundant: (why.redundant > 0).then_some(Redundant { count: why.redundant, example }),
+            }),
+            thumbnail: (story.thumbnail)(pick.index),
+        }
+    };
+    selection.picks.iter().zip(&why.picks).map(one).collect()
+}
+
+fn target_rows(why: &Explanation, story: &Story<'_>) -> Vec<Target> {
+    let one = |(index, target): (usize, &homing::TargetStory)| Target {
+        index,
+        id: (story.target_id)(index),
+        variance_before: target.start_var,
+        variance_left: target.var,
+        helped_most: (target.best_pick > 0).then_some(target.best_pick),
+        thumbnail: (story.target_thumbnail)(index),
+    };
+    why.targets.iter().enumerate().map(one).collect()
+}
+
+/// Pool, targets and picks on the pool's principal axes.
+fn map(task: &Task<'_>, selection: &Selection) -> Map {
+    let pool = task.pool.embeddings();
+    let projection = Projection::new(pool);
+    let place = |embeddings: homing::Embeddings<'_>, row: usize| projection.apply(&embeddings.row(row)).map(|x| x as f32);
+    let spread = |rows: usize, most: usize| -> Vec<usize> {
+        let shown = rows.min(most);
+        (0..shown).map(|i| i * rows / shown).collect()
+    };
+    Map {
+        pool: spread(pool.rows(), MAP_POOL).into_iter().map(|row| place(pool, row)).collect(),
+        targets: task.targets.map_or_else(Vec::new, |targets| {
+            (0..targets.rows().min(MAP_TARGETS)).map(|row| place(targets.embeddings(), row)).collect()
+        }),
+        picks: selection.picks.iter().map(|pick| place(pool, pick.index)).collect(),
+        explained: projection.explained,
+    }
+}

@@ -1,0 +1,96 @@
+//! What people see while and after a selection runs.
+
+use std::io;
+use std::time::Duration;
+
+use comfy_table::{Table, presets};
+use homing::{Pick, Progress};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar on standard error, when that is a terminal.
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    pub fn new(count: usize, quiet: bool) -> Self {
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(count as u64), target);
+        let style = ProgressStyle::with_template("choosing {bar:32} {pos}/{len} {msg} {eta} left");
+        bar.set_style(style.expect("a fixed template"));
+        Self(bar)
+    }
+
+    pub fn tell(&self, progress: Progress<'_>) {
+        self.0.set_message(format!("{:.2} nats", progress.pick.information));
+        self.0.set_position(progress.pick.rank as u64);
+    }
+
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// 1234567 as "1,234,567".
+pub fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|g| std::str::from_utf8(g).expect("digits")).collect();
+    groups.join(",")
+}
+
+pub fn seconds(duration: Duration) -> String {
+    let s = duration.as_secs_f64();
+    if s < 1.0 { format!("{:.0} ms", s * 1e3) } else { format!("{s:.1} s") }
+}
+
+/// The most memory this process has had, where the system tells.
+pub fn peak_memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}
+
+pub fn memory() -> String {
+    peak_memory_bytes().map_or_else(|| "unknown".into(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6))
+}
+
+/// An empty table without borders, for figures.
+pub fn plain_table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+/// The picks as people read them; long lists are cut.
+pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String) -> Table {
+    const SHOWN: usize = 20;
+    let mut table = plain_table();
+    table.set_header(["rank", "row", "id", "score", "information", "variance left"]);
+    for pick in picks.iter().take(SHOWN) {
+        table.add_row([
+            pick.rank.to_string(),
+            pick.index.to_string(),
+            id(pick.index),
+            format!("{:.4}", pick.score),
+            format!("{:.3}", pick.information),
+            pick.variance_left.map_or_else(String::new, |left| format!("{:.1} %", 100.0 * left)),
+        ]);
+    }
+    if picks.len() > SHOWN {
+        table.add_row(["…".to_owned(), format!("{} more; --out FILE writes all", picks.len() - SHOWN)]);
+    }
+    table
+}
+
+/// Whether the reader of standard output went away (`homing … | head`).
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([grouped(7), grouped(1000), grouped(1_234_567)], ["7", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,229 @@
+//! Batches of Arrow columns, as Parquet and Arrow files give them.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float16Type, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+
+use crate::error::quoted;
+use crate::layout::{Column, Embedding, Layout, Role};
+use crate::pool::Contents;
+use crate::table::{Gathered, Growing};
+use crate::{Error, ReadOptions, Result};
+
+/// What `schema` offers, by position.
+pub(crate) fn columns(schema: &Schema) -> Vec<Column> {
+    schema
+        .fields()
+        .iter()
+        .map(|field| {
+            let (role, kind) = role(field.data_type());
+            Column { name: field.name().clone(), role, kind }
+        })
+        .collect()
+}
+
+fn role(data_type: &DataType) -> (Role, String) {
+    let kind = data_type.to_string();
+    match data_type {
+        DataType::FixedSizeList(item, _) | DataType::List(item) | DataType::LargeList(item) => {
+            let inner = item.data_type();
+            match inner {
+                _ if inner.is_floating() => (Role::Floats, kind),
+                _ if inner.is_integer() => (Role::Integers, inner.to_string().to_lowercase()),
+                _ => (Role::Other, kind),
+            }
+        }
+        _ if is_number(data_type) => (Role::Number, kind),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => (Role::Text, kind),
+        DataType::Dictionary(_, values) if matches!(**values, DataType::Utf8 | DataType::LargeUtf8) => {
+            (Role::Text, "Utf8".to_owned())
+        }
+        _ => (Role::Other, kind),
+    }
+}
+
+fn is_number(data_type: &DataType) -> bool {
+    data_type.is_integer() || data_type.is_floating() || matches!(data_type, DataType::Decimal128(..))
+}
+
+/// One table, from one file or from several with the same columns.
+pub(crate) struct Table {
+    fields: Vec<Field>,
+    layout: Layout,
+    gathered: Gathered,
+}
+
+impl Table {
+    /// A table without rows yet, and the positions of the columns in `schema` that its batches consist of.
+    pub(crate) fn new(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<(Self, Vec<usize>)> {
+        let (layout, positions) = Layout::choose(path, &columns(schema), options)?.projected();
+        let fields = positions.iter().map(|&i| schema.field(i).clone()).collect();
+        Ok((Self { fields, layout, gathered: Gathered::default() }, positions))
+    }
+
+    /// As `new`, for the next file of the same table.
+    pub(crate) fn next_file(&self, path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Vec<usize>> {
+        let (table, positions) = Self::new(path, schema, options)?;
+        let differs = |(ours, theirs): &(&Field, &Field)| {
+            ours.name() != theirs.name() || ours.data_type() != theirs.data_type()
+        };
+        let detail = match self.fields.iter().zip(&table.fields).find(differs) {
+            Some((ours, theirs)) => format!(
+                "it has column {} ({}) where they have {} ({})",
+                quoted(theirs.name()),
+                theirs.data_type(),
+                quoted(ours.name()),
+                ours.data_type()
+            ),
+            None if self.layout != table.layout => "its columns are in another order".to_owned(),
+            None => return Ok(positions),
+        };
+        Err(Error::ShardMismatch { path: path.to_owned(), detail })
+    }
+
+    /// Makes room for about `rows` rows, but no more than `bytes` of it.
+    pub(crate) fn reserve(&mut self, rows: usize, bytes: usize) {
+        let Embedding::Column(position) = self.layout.embedding else { return };
+        if let DataType::FixedSizeList(item, dim) = self.fields[position].data_type() {
+            let size = item.data_type().primitive_width().unwrap_or(1).max(1);
+            let values = rows.saturating_mul(usize::try_from(*dim).unwrap_or(0));
+            self.gathered.embeddings.most_reserved = values.min(bytes / size);
+        }
+    }
+
+    /// Adds a batch of the columns chosen; `row` is its first row's number in the file at `path`.
+    pub(crate) fn push(&mut self, path: &Path, row: usize, batch: &RecordBatch) -> Result<()> {
+        let source = Source { path, row, batch };
+        let Layout { embedding, probabilities, id, group, label, cost } = &self.layout;
+        match embedding {
+            Embedding::Column(position) => source.rows(*position, &mut self.gathered.embeddings)?,
+            Embedding::Wide(positions) => source.wide(positions, &mut self.gathered.embeddings)?,
+        }
+        if let Some(position) = probabilities {
+            source.rows(*position, &mut self.gathered.probabilities)?;
+        }
+        source.texts(*id, &mut self.gathered.ids)?;
+        source.texts(*group, &mut self.gathered.groups)?;
+        source.texts(*label, &mut self.gathered.labels)?;
+        if let Some(position) = cost {
+            self.gathered.costs.extend_from_slice(source.numbers(*position)?.as_primitive::<Float64Type>().values());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self, path: &Path) -> Result<Contents> {
+        self.gathered.finish(path, &self.layout)
+    }
+}
+
+struct Source<'a> {
+    path: &'a Path,
+    row: usize,
+    batch: &'a RecordBatch,
+}
+
+impl Source<'_> {
+    fn path(&self) -> PathBuf {
+        self.path.to_owned()
+    }
+
+    fn null(&self, position: usize, row: usize) -> Error {
+        let column = quoted(self.batch.schema_ref().field(position).name());
+        Error::Null { path: self.path(), row: self.row + row, column }
+    }
+
+    fn cast(&self, array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
+        let unreadable = |error: ArrowError| Error::malformed(self.path, "Arrow", error);
+        cast(array, to).map_err(unreadable)
+    }
+
+    /// The column at `position`, which has no nulls.
+    fn full(&self, position: usize) -> Result<&ArrayRef> {
+        let array = self.batch.column(position);
+        match array.logical_nulls().and_then(|nulls| nulls.iter().position(|valid| !valid)) {
+            Some(row) => Err(self.null(position, row)),
+            None => Ok(array),
+        }
+    }
+
+    fn rows(&self, position: usize, growing: &mut Growing) -> Result<()> {
+        let array = self.full(position)?;
+        if array.is_empty() {
+            return Ok(());
+        }
+        let (values, width) = match array.data_type() {
+            DataType::FixedSizeList(_, size) => {
+                let list = array.as_fixed_size_list();
+                (list.values().clone(), usize::try_from(*size).unwrap_or(0))
+            }
+            DataType::List(_) => {
+                let list = array.as_list::<i32>();
+                let (range, width) = self.uniform(list.value_offsets().iter().map(|&at| at as usize))?;
+                (list.values().slice(range.start, range.len()), width)
+            }
+            _ => {
+                let list = array.as_list::<i64>();
+                let (range, width) = self.uniform(list.value_offsets().iter().map(|&at| at as usize))?;
+                (list.values().slice(range.start, range.len()), width)
+            }
+        };
+        if let Some(at) = values.nulls().and_then(|nulls| nulls.iter().position(|valid| !valid)) {
+            return Err(self.null(position, at / width.max(1)));
+        }
+        let row = self.row;
+        match values.data_type() {
+            DataType::Float16 => growing.extend(self.path, row, width, values.as_primitive::<Float16Type>().values()),
+            DataType::Float32 => growing.extend(self.path, row, width, values.as_primitive::<Float32Type>().values()),
+            _ => growing.extend(self.path, row, width, values.as_primitive::<Float64Type>().values()),
+        }
+    }
+
+    /// The range of all values, and the number of them a row.
+    fn uniform(&self, mut offsets: impl Iterator<Item = usize>) -> Result<(std::ops::Range<usize>, usize)> {
+        let start = offsets.next().unwrap_or(0);
+        let (mut end, mut width) = (start, None);
+        for (row, next) in offsets.enumerate() {
+            let found = next - end;
+            let expected = *width.get_or_insert(found);
+            if found != expected {
+                return Err(Error::Ragged { path: self.path(), row: self.row + row, found, expected });
+            }
+            end = next;
+        }
+        Ok((start..end, width.unwrap_or(0)))
+    }
+
+    fn numbers(&self, position: usize) -> Result<ArrayRef> {
+        self.cast(self.full(position)?, &DataType::Float64)
+    }
+
+    fn wide(&self, positions: &[usize], growing: &mut Growing) -> Result<()> {
+        let single = positions.iter().all(|&i| *self.batch.column(i).data_type() == DataType::Float32);
+        let width = positions.len();
+        if single {
+            let arrays = positions.iter().map(|&i| self.full(i)).collect::<Result<Vec<_>>>()?;
+            let columns: Vec<&[f32]> = arrays.iter().map(|a| &a.as_primitive::<Float32Type>().values()[..]).collect();
+            growing.extend(self.path, self.row, width, &side_by_side(&columns))
+        } else {
+            let arrays = positions.iter().map(|&i| self.numbers(i)).collect::<Result<Vec<_>>>()?;
+            let columns: Vec<&[f64]> = arrays.iter().map(|a| &a.as_primitive::<Float64Type>().values()[..]).collect();
+            growing.extend(self.path, self.row, width, &side_by_side(&columns))
+        }
+    }
+
+    fn texts(&self, position: Option<usize>, texts: &mut Vec<String>) -> Result<()> {
+        let Some(position) = position else { return Ok(()) };
+        let array = self.cast(self.full(position)?, &DataType::LargeUtf8)?;
+        texts.extend(array.as_string::<i64>().iter().flatten().map(str::to_owned));
+        Ok(())
+    }
+}
+
+fn side_by_side<T: Copy>(columns: &[&[T]]) -> Vec<T> {
+    let rows = columns.first().map_or(0, |column| column.len());
+    (0..rows).flat_map(|row| columns.iter().map(move |column| column[row])).collect()
+}

@@ -1,0 +1,128 @@
+//! Arrow IPC files, in the stream format (as Hugging Face datasets are kept) and in the file format.
+
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::StreamDecoder;
+use arrow_ipc::{Buffer as Region, root_as_message};
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+
+use crate::arrow::Table;
+use crate::guard::caught;
+use crate::pool::Contents;
+use crate::{Error, ReadOptions, Result};
+
+const FORMAT: &str = "Arrow";
+
+/// The file format is the stream format between this, with zeros up to a multiple of 8 or 64 bytes, and a footer.
+const FILE_FRONT: &[u8] = b"ARROW1\0\0";
+
+/// No compressed byte of zstd or lz4 stands for more bytes.
+const COMPRESSION_RATIO: u64 = 32 * 1024;
+
+pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
+    let mut table = None;
+    append(path, bytes, options, &mut table)?;
+    crate::parquet::finish(path, table)
+}
+
+/// Adds the rows of a file to `table`, which its first file makes.
+pub(crate) fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<Table>) -> Result<()> {
+    let (mut positions, mut row) = (None, 0);
+    batches(path, bytes, |schema, batch| {
+        let positions = match (&positions, &mut *table) {
+            (Some(positions), _) => positions,
+            (None, Some(table)) => positions.insert(table.next_file(path, schema, options)?),
+            (None, none) => {
+                let (new, chosen) = Table::new(path, schema, options)?;
+                *none = Some(new);
+                positions.insert(chosen)
+            }
+        };
+        let Some(batch) = batch else { return Ok(()) };
+        let chosen = batch.project(positions).map_err(|error| Error::malformed(path, FORMAT, error))?;
+        table.as_mut().expect("made above").push(path, row, &chosen)?;
+        row += batch.num_rows();
+        Ok(())
+    })
+}
+
+/// Hands the schema, alone and with each batch, to `take`.
+pub(crate) fn batches(
+    path: &Path,
+    bytes: &Bytes,
+    mut take: impl FnMut(&SchemaRef, Option<&RecordBatch>) -> Result<()>,
+) -> Result<()> {
+    let stream = stream(path, bytes)?;
+    caught(path, FORMAT, || {
+        let malformed = |error| Error::malformed(path, FORMAT, error);
+        let mut decoder = StreamDecoder::new();
+        let mut rest = Buffer::from(stream);
+        while !rest.is_empty() {
+            let batch = decoder.decode(&mut rest).map_err(malformed)?;
+            match decoder.schema() {
+                Some(schema) => take(&schema, batch.as_ref())?,
+                None => break,
+            }
+        }
+        decoder.finish().map_err(malformed)
+    })
+}
+
+/// The messages in `bytes` up to the end of the stream, once their lengths are known to be true:
+/// the decoder allocates by them.
+fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
+    let mut start = if bytes.starts_with(FILE_FRONT) { FILE_FRONT.len() } else { 0 };
+    while (8..64).contains(&start) && bytes[start..].starts_with(&[0; 8]) {
+        start += 8;
+    }
+    let malformed = |detail: &str| Error::malformed(path, FORMAT, detail);
+    let need = |end: usize| {
+        let (expected, found) = (end as u64, bytes.len() as u64);
+        if expected <= found { Ok(()) } else { Err(Error::Truncated { path: path.to_owned(), expected, found }) }
+    };
+    let number = |at: usize| -> Result<u32> {
+        need(at + 4)?;
+        Ok(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
+    };
+    let mut at = start;
+    while at < bytes.len() {
+        let mut length = number(at)?;
+        at += 4;
+        if length == u32::MAX {
+            length = number(at)?;
+            at += 4;
+        }
+        if length == 0 {
+            break;
+        }
+        let body = at + length as usize;
+        need(body)?;
+        let message = root_as_message(&bytes[at..body]).map_err(|error| malformed(&error.to_string()))?;
+        let body_length = usize::try_from(message.bodyLength()).map_err(|_| malformed("a length is negative"))?;
+        let end = body.checked_add(body_length).ok_or_else(|| malformed("a length is too large"))?;
+        need(end)?;
+        let batch = message.header_as_record_batch();
+        let batch = batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
+        if let Some(batch) = batch
+            && batch.compression().is_some()
+        {
+            let inflated = batch.buffers().into_iter().flatten().any(|region| is_inflated(&bytes[body..end], region));
+            if inflated {
+                return Err(malformed("a compressed column claims an impossible length"));
+            }
+        }
+        at = end;
+    }
+    Ok(bytes.slice(start..at))
+}
+
+/// Whether a compressed region claims to hold more than any compression could put there.
+fn is_inflated(body: &[u8], region: &Region) -> bool {
+    let start = usize::try_from(region.offset()).unwrap_or(usize::MAX);
+    let Some(claim) = body.get(start..).and_then(|rest| rest.first_chunk::<8>()) else { return false };
+    let most = region.length().unsigned_abs().saturating_add(4).saturating_mul(COMPRESSION_RATIO);
+    i64::from_le_bytes(*claim) > i64::try_from(most).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,246 @@
+//! Which columns of a file are the embeddings, the ids and the rest.
+
+use std::path::Path;
+
+use crate::error::quoted;
+use crate::{Error, ReadOptions, Result};
+
+const EMBEDDING_NAMES: [&str; 5] = ["embedding", "embeddings", "vector", "features", "emb"];
+const ID_NAMES: [&str; 4] = ["id", "ids", "_id", "uid"];
+
+/// What a column's values can serve as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A row of floats a row.
+    Floats,
+    /// A row of integers a row.
+    Integers,
+    /// A number a row.
+    Number,
+    /// A text a row.
+    Text,
+    /// Anything else.
+    Other,
+}
+
+/// A column as its file offers it.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    /// Its type, in words for a message.
+    pub(crate) kind: String,
+}
+
+/// Where the embeddings are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Embedding {
+    /// One column of rows.
+    Column(usize),
+    /// Several columns of numbers, side by side.
+    Wide(Vec<usize>),
+}
+
+/// The columns to read, by position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) embedding: Embedding,
+    pub(crate) probabilities: Option<usize>,
+    pub(crate) id: Option<usize>,
+    pub(crate) group: Option<usize>,
+    pub(crate) label: Option<usize>,
+    pub(crate) cost: Option<usize>,
+}
+
+impl Layout {
+    /// Chooses among `columns`: by the names asked for, then by convention, then the only one possible.
+    pub(crate) fn choose(path: &Path, columns: &[Column], options: &ReadOptions) -> Result<Self> {
+        let chooser = Chooser { path, columns };
+        let scalar = &[Role::Number, Role::Text][..];
+        let id = match chooser.asked(options.id.as_ref(), scalar, "ids are texts or numbers")? {
+            Some(id) => Some(id),
+            None => ID_NAMES.iter().find_map(|name| chooser.position(name)).filter(|&i| scalar.contains(&columns[i].role)),
+        };
+        let group = chooser.asked(options.group.as_ref(), scalar, "groups are texts or numbers")?;
+        let label = chooser.asked(options.label.as_ref(), scalar, "labels are texts or numbers")?;
+        let cost = chooser.asked(options.cost.as_ref(), &[Role::Number], "costs are numbers")?;
+        let probabilities =
+            chooser.asked(options.probabilities.as_ref(), &[Role::Floats], "probabilities are a row of floats a row")?;
+        let taken = [probabilities, id, group, label, cost];
+        let embedding = match &options.embedding {
+            Some(name) => Embedding::Column(chooser.asked_embedding(name)?),
+            None => chooser.found_embedding(&taken)?,
+        };
+        Ok(Self { embedding, probabilities, id, group, label, cost })
+    }
+
+    /// The same layout of a table with the chosen columns only, and their positions in the whole one.
+    pub(crate) fn projected(self) -> (Self, Vec<usize>) {
+        let single = [self.probabilities, self.id, self.group, self.label, self.cost];
+        let mut positions: Vec<usize> = single.into_iter().flatten().collect();
+        match &self.embedding {
+            Embedding::Column(position) => positions.push(*position),
+            Embedding::Wide(wide) => positions.extend(wide),
+        }
+        positions.sort_unstable();
+        positions.dedup();
+        let new = |old: usize| positions.partition_point(|&position| position < old);
+        let layout = Self {
+            embedding: match self.embedding {
+                Embedding::Column(position) => Embedding::Column(new(position)),
+                Embedding::Wide(wide) => Embedding::Wide(wide.into_iter().map(new).collect()),
+            },
+            probabilities: self.probabilities.map(new),
+            id: self.id.map(new),
+            group: self.group.map(new),
+            label: self.label.map(new),
+            cost: self.cost.map(new),
+        };
+        (layout, positions)
+    }
+}
+
+/// The refusal of a file without embeddings.
+pub(crate) fn no_embedding(path: &Path, columns: &[Column]) -> Error {
+    let names = columns.iter().map(|column| format!("{} ({})", column.name, column.kind)).collect();
+    Error::NoEmbedding { path: path.to_owned(), names }
+}
+
+struct Chooser<'a> {
+    path: &'a Path,
+    columns: &'a [Column],
+}
+
+impl Chooser<'_> {
+    fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    fn named(&self, name: &str) -> Result<usize> {
+        self.position(name).ok_or_else(|| Error::NoColumn {
+            path: self.path.to_owned(),
+            name: quoted(name),
+            names: self.columns.iter().map(|column| column.name.clone()).collect(),
+        })
+    }
+
+    fn asked(&self, name: Option<&String>, roles: &[Role], expected: &'static str) -> Result<Option<usize>> {
+        let Some(name) = name else { return Ok(None) };
+        let position = self.named(name)?;
+        if roles.contains(&self.columns[position].role) {
+            Ok(Some(position))
+        } else {
+            Err(self.wrong(position, expected))
+        }
+    }
+
+    fn wrong(&self, position: usize, expected: &'static str) -> Error {
+        let column = &self.columns[position];
+        Error::WrongColumn {
+            path: self.path.to_owned(),
+            name: quoted(&column.name),
+            kind: column.kind.clone(),
+            expected,
+        }
+    }
+
+    fn asked_embedding(&self, name: &str) -> Result<usize> {
+        let position = self.named(name)?;
+        match self.columns[position].role {
+            Role::Floats => Ok(position),
+            Role::Integers => Err(self.integers(position)),
+            _ => Err(self.wrong(position, "embeddings are a row of floats a row")),
+        }
+    }
+
+    fn integers(&self, position: usize) -> Error {
+        Error::Dtype { path: self.path.to_owned(), dtype: self.columns[position].kind.clone() }
+    }
+
+    fn found_embedding(&self, taken: &[Option<usize>]) -> Result<Embedding> {
+        let of_role = |role| {
+            (0..self.columns.len())
+                .filter(|&i| self.columns[i].role == role && !taken.contains(&Some(i)))
+                .collect::<Vec<usize>>()
+        };
+        let floats = of_role(Role::Floats);
+        if let Some(position) = self.conventional(&floats) {
+            return Ok(Embedding::Column(position));
+        }
+        if floats.len() > 1 {
+            let candidates = floats.iter().map(|&i| self.columns[i].name.clone()).collect();
+            return Err(Error::AmbiguousEmbedding { path: self.path.to_owned(), candidates });
+        }
+        let integers = of_role(Role::Integers);
+        if let Some(position) = self.conventional(&integers) {
+            return Err(self.integers(position));
+        }
+        // A column without a name is the row numbers that pandas writes.
+        let numbers: Vec<usize> =
+            of_role(Role::Number).into_iter().filter(|&i| !self.columns[i].name.is_empty()).collect();
+        let only_numbers = self.columns.iter().all(|column| column.role == Role::Number);
+        if integers.is_empty() && (numbers.len() > 1 || (numbers.len() == 1 && only_numbers)) {
+            return Ok(Embedding::Wide(numbers));
+        }
+        Err(no_embedding(self.path, self.columns))
+    }
+
+    /// The one of `candidates` with the most usual name, or the only one.
+    fn conventional(&self, candidates: &[usize]) -> Option<usize> {
+        EMBEDDING_NAMES
+            .iter()
+            .find_map(|name| candidates.iter().copied().find(|&i| self.columns[i].name == *name))
+            .or(if let [only] = candidates { Some(*only) } else { None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(roles: &[(&str, Role)]) -> Vec<Column> {
+        roles.iter().map(|&(name, role)| Column { name: name.to_owned(), role, kind: "a kind".to_owned() }).collect()
+    }
+
+    fn choose(roles: &[(&str, Role)], options: &ReadOptions) -> Result<Layout> {
+        Layout::choose(Path::new("pool.parquet"), &columns(roles), options)
+    }
+
+    #[test]
+    fn the_usual_name_wins_over_the_order() {
+        let layout = choose(&[("other", Role::Floats), ("vector", Role::Floats)], &ReadOptions::default()).unwrap();
+        assert_eq!(layout.embedding, Embedding::Column(1));
+    }
+
+    #[test]
+    fn probabilities_are_no_candidates() {
+        let options = ReadOptions { probabilities: Some("p".to_owned()), ..ReadOptions::default() };
+        let layout = choose(&[("p", Role::Floats), ("x", Role::Floats)], &options).unwrap();
+        assert_eq!((layout.embedding, layout.probabilities), (Embedding::Column(1), Some(0)));
+    }
+
+    #[test]
+    fn numbers_side_by_side_leave_out_what_has_another_use() {
+        let options = ReadOptions { cost: Some("price".to_owned()), ..ReadOptions::default() };
+        let roles =
+            [("", Role::Number), ("id", Role::Number), ("a", Role::Number), ("price", Role::Number), ("b", Role::Number)];
+        let layout = choose(&roles, &options).unwrap();
+        assert_eq!(layout.embedding, Embedding::Wide(vec![2, 4]));
+        assert_eq!((layout.id, layout.cost), (Some(1), Some(3)));
+    }
+
+    #[test]
+    fn a_single_number_beside_text_is_no_embedding() {
+        let message = choose(&[("text", Role::Text), ("stars", Role::Number)], &ReadOptions::default())
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("'text (a kind)', 'stars (a kind)'") && message.contains("--embedding"), "{message}");
+    }
+
+    #[test]
+    fn several_candidates_are_listed() {
+        let message =
+            choose(&[("a", Role::Floats), ("b", Role::Floats)], &ReadOptions::default()).unwrap_err().to_string();
+        assert!(message.contains("'a', 'b'") && message.contains("--embedding NAME"), "{message}");
+    }
+}

@@ -1,0 +1,32 @@
+//! A file's bytes, mapped into memory.
+
+use std::fs::File;
+use std::path::Path;
+
+use bytes::Bytes;
+use memmap2::Mmap;
+
+use crate::{Error, Result};
+
+/// The bytes of the file at `path`, read by the operating system when they are looked at.
+pub(crate) fn map(path: &Path) -> Result<Bytes> {
+    let file = File::open(path).map_err(|source| Error::read(path, source))?;
+    let metadata = file.metadata().map_err(|source| Error::read(path, source))?;
+    if metadata.is_dir() {
+        return Err(Error::Directory { path: path.to_owned() });
+    }
+    if !metadata.is_file() {
+        return Err(Error::NotRegular { path: path.to_owned() });
+    }
+    if metadata.len() == 0 {
+        return Err(Error::EmptyFile { path: path.to_owned() });
+    }
+    let map = map_file(&file).map_err(|source| Error::read(path, source))?;
+    Ok(Bytes::from_owner(map))
+}
+
+#[allow(unsafe_code, reason = "a mapping is only as constant as its file; as with any mapped reader, pools must not be rewritten in place while they are read")]
+fn map_file(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: the bytes are only ever read, as numbers or text for which every bit pattern is checked or valid.
+    unsafe { Mmap::map(file) }
+}

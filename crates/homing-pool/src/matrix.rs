@@ -1,0 +1,189 @@
+//! Rows of numbers, owned or viewed in the bytes of their file.
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use bytes::Bytes;
+use half::{bf16, f16};
+use homing::{Embeddings, Values};
+
+/// The float formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Float {
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+impl Float {
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Float::F16 | Float::Bf16 => 2,
+            Float::F32 => 4,
+            Float::F64 => 8,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Float::F16 => "float16",
+            Float::Bf16 => "bfloat16",
+            Float::F32 => "float32",
+            Float::F64 => "float64",
+        }
+    }
+}
+
+/// Numbers in one of the float formats.
+#[derive(Debug)]
+pub(crate) enum Numbers {
+    F16(Vec<f16>),
+    Bf16(Vec<bf16>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    /// The bytes of the file itself, aligned and in the byte order of this machine.
+    InPlace(Float, Bytes),
+}
+
+impl Numbers {
+    /// The little-endian numbers in `bytes`, without a copy where their alignment allows it.
+    pub(crate) fn from_le_bytes(float: Float, bytes: Bytes) -> Self {
+        let aligned = match float {
+            Float::F16 | Float::Bf16 => bytemuck::try_cast_slice::<u8, u16>(&bytes).is_ok(),
+            Float::F32 => bytemuck::try_cast_slice::<u8, f32>(&bytes).is_ok(),
+            Float::F64 => bytemuck::try_cast_slice::<u8, f64>(&bytes).is_ok(),
+        };
+        if aligned && cfg!(target_endian = "little") {
+            Numbers::InPlace(float, bytes)
+        } else {
+            Self::copied(float, &bytes, false)
+        }
+    }
+
+    /// A copy of the numbers in `bytes`.
+    pub(crate) fn copied(float: Float, bytes: &[u8], big_endian: bool) -> Self {
+        match float {
+            Float::F16 => Numbers::F16(copied(bytes, if big_endian { f16::from_be_bytes } else { f16::from_le_bytes })),
+            Float::Bf16 => {
+                Numbers::Bf16(copied(bytes, if big_endian { bf16::from_be_bytes } else { bf16::from_le_bytes }))
+            }
+            Float::F32 => Numbers::F32(copied(bytes, if big_endian { f32::from_be_bytes } else { f32::from_le_bytes })),
+            Float::F64 => Numbers::F64(copied(bytes, if big_endian { f64::from_be_bytes } else { f64::from_le_bytes })),
+        }
+    }
+
+    /// The same numbers, column after column turned into row after row.
+    pub(crate) fn transposed(&self, rows: usize, dim: usize) -> Self {
+        match self.values() {
+            Values::F16(v) => Numbers::F16(transposed(v, rows, dim)),
+            Values::Bf16(v) => Numbers::Bf16(transposed(v, rows, dim)),
+            Values::F32(v) => Numbers::F32(transposed(v, rows, dim)),
+            Values::F64(v) => Numbers::F64(transposed(v, rows, dim)),
+            _ => unreachable!("`values` makes no others"),
+        }
+    }
+
+    fn float(&self) -> Float {
+        match self {
+            Numbers::F16(_) => Float::F16,
+            Numbers::Bf16(_) => Float::Bf16,
+            Numbers::F32(_) => Float::F32,
+            Numbers::F64(_) => Float::F64,
+            Numbers::InPlace(float, _) => *float,
+        }
+    }
+
+    fn values(&self) -> Values<'_> {
+        match self {
+            Numbers::F16(v) => Values::F16(v),
+            Numbers::Bf16(v) => Values::Bf16(v),
+            Numbers::F32(v) => Values::F32(v),
+            Numbers::F64(v) => Values::F64(v),
+            Numbers::InPlace(Float::F16, bytes) => Values::F16(in_place(bytes)),
+            Numbers::InPlace(Float::Bf16, bytes) => Values::Bf16(in_place(bytes)),
+            Numbers::InPlace(Float::F32, bytes) => Values::F32(in_place(bytes)),
+            Numbers::InPlace(Float::F64, bytes) => Values::F64(in_place(bytes)),
+        }
+    }
+}
+
+fn in_place<T: AnyBitPattern + NoUninit>(bytes: &Bytes) -> &[T] {
+    bytemuck::try_cast_slice(bytes).expect("length and alignment were tried when the view was made")
+}
+
+fn copied<T, const SIZE: usize>(bytes: &[u8], number: fn([u8; SIZE]) -> T) -> Vec<T> {
+    bytes.as_chunks::<SIZE>().0.iter().map(|&chunk| number(chunk)).collect()
+}
+
+fn transposed<T: Copy>(columns: &[T], rows: usize, dim: usize) -> Vec<T> {
+    let mut out = Vec::with_capacity(columns.len());
+    for row in 0..rows {
+        out.extend((0..dim).map(|column| columns[column * rows + row]));
+    }
+    out
+}
+
+/// At least one row of at least one number.
+#[derive(Debug)]
+pub(crate) struct Matrix {
+    numbers: Numbers,
+    dim: usize,
+}
+
+impl Matrix {
+    /// None if there are no numbers, or if they do not divide into rows of `dim`.
+    pub(crate) fn new(numbers: Numbers, dim: usize) -> Option<Self> {
+        Embeddings::new(numbers.values(), dim).ok()?;
+        Some(Self { numbers, dim })
+    }
+
+    pub(crate) fn view(&self) -> Embeddings<'_> {
+        Embeddings::new(self.numbers.values(), self.dim).expect("the shape was tried when the matrix was made")
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.numbers.values().len() / self.dim
+    }
+
+    pub(crate) fn dim(&self) -> usize {
+        self.dim
+    }
+
+    pub(crate) fn float(&self) -> Float {
+        self.numbers.float()
+    }
+
+    pub(crate) fn is_in_place(&self) -> bool {
+        matches!(self.numbers, Numbers::InPlace(..))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misaligned_bytes_are_copied_to_the_same_numbers() {
+        for skip in 0..4 {
+            let mut bytes = vec![0u8; skip];
+            bytes.extend([1.5f32, -2.0].iter().flat_map(|x| x.to_le_bytes()));
+            let bytes = Bytes::from(bytes).slice(skip..);
+            let matrix = Matrix::new(Numbers::from_le_bytes(Float::F32, bytes), 2).unwrap();
+            assert_eq!(matrix.view().row(0), [1.5, -2.0]);
+        }
+    }
+
+    #[test]
+    fn columns_become_rows() {
+        let numbers = Numbers::F32(vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        let matrix = Matrix::new(numbers.transposed(2, 3), 3).unwrap();
+        assert_eq!(matrix.view().row(0), [1.0, 2.0, 3.0]);
+        assert_eq!(matrix.view().row(1), [4.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn nothing_is_no_matrix() {
+        assert!(Matrix::new(Numbers::F32(vec![]), 3).is_none());
+        assert!(Matrix::new(Numbers::F32(vec![1.0]), 0).is_none());
+        assert!(Matrix::new(Numbers::F32(vec![1.0; 4]), 3).is_none());
+    }
+}

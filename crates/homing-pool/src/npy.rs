@@ -1,0 +1,115 @@
+//! NumPy's .npy files.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr};
+
+use crate::guard::guarded;
+use crate::matrix::Float;
+use crate::pool::{Columns, Contents};
+use crate::tensor::{Dtype, Header, Tensor};
+use crate::{Error, ReadOptions, Result};
+
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
+const FORMAT: &str = ".npy";
+
+/// NumPy itself refuses longer ones.
+const LONGEST_HEADER: usize = 10_000;
+
+/// The parser of headers takes exponential time in their depth; arrays of records go four deep.
+const DEEPEST_HEADER: usize = 6;
+
+pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
+    if let Some(name) = options.first_name() {
+        return Err(Error::NoColumns { path: path.to_owned(), name: crate::error::quoted(name) });
+    }
+    let embeddings = tensor(path, bytes)?.into_matrix(path)?;
+    Ok(Contents { embeddings, columns: Columns::default() })
+}
+
+/// The array in `bytes`, without a copy.
+pub(crate) fn tensor(path: &Path, bytes: &Bytes) -> Result<Tensor> {
+    let (header, start) = header(path, bytes)?;
+    if header.dtype.size().is_none() {
+        return Err(Error::Dtype { path: path.to_owned(), dtype: header.dtype.name() });
+    }
+    let found = (bytes.len() - start) as u64;
+    match header.byte_len() {
+        Some(expected) if expected as u64 <= found => {
+            Ok(Tensor { header, bytes: bytes.slice(start..start + expected) })
+        }
+        expected => Err(Error::Truncated {
+            path: path.to_owned(),
+            expected: expected.map_or(u64::MAX, |expected| expected as u64).saturating_add(start as u64),
+            found: bytes.len() as u64,
+        }),
+    }
+}
+
+/// The header at the front of `bytes`, and how many bytes it takes.
+pub(crate) fn header(path: &Path, bytes: &[u8]) -> Result<(Header, usize)> {
+    let malformed = |detail: &str| Error::malformed(path, FORMAT, detail);
+    let cut_short = |expected: usize| Error::Truncated {
+        path: path.to_owned(),
+        expected: expected as u64,
+        found: bytes.len() as u64,
+    };
+    let (start, length) = match *bytes {
+        [_, _, _, _, _, _, 1, _, low, high, ..] => (10, usize::from(u16::from_le_bytes([low, high]))),
+        [_, _, _, _, _, _, 2 | 3, _, a, b, c, d, ..] => (12, u32::from_le_bytes([a, b, c, d]) as usize),
+        [_, _, _, _, _, _, 1..=3, ..] | [_, _, _, _, _, _] => return Err(cut_short(12)),
+        _ => return Err(malformed("its version is not 1, 2 or 3")),
+    };
+    if length > LONGEST_HEADER {
+        return Err(malformed(&format!("its header is {length} bytes long")));
+    }
+    let Some(text) = bytes.get(start..start + length) else { return Err(cut_short(start + length)) };
+    if depth(text) > DEEPEST_HEADER {
+        return Err(malformed("its header is nested too deeply"));
+    }
+    let parsed = guarded(path, FORMAT, || NpyHeader::from_reader(&bytes[..start + length]))?;
+    let shape = parsed
+        .shape()
+        .iter()
+        .map(|&extent| usize::try_from(extent).map_err(|_| malformed("its shape is too large")))
+        .collect::<Result<Vec<usize>>>()?;
+    let (dtype, big_endian) = match parsed.dtype() {
+        DType::Plain(plain) => (dtype(&plain), plain.endianness() == Endianness::Big),
+        _ => (Dtype::Other("record".to_owned()), false),
+    };
+    Ok((Header { dtype, shape, big_endian, column_major: parsed.order() == Order::Fortran }, start + length))
+}
+
+fn depth(text: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    for byte in text {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+fn dtype(plain: &TypeStr) -> Dtype {
+    let size = usize::try_from(plain.size_field()).unwrap_or(usize::MAX);
+    match (plain.type_char(), size) {
+        (TypeChar::Float, 2) => Dtype::Float(Float::F16),
+        (TypeChar::Float, 4) => Dtype::Float(Float::F32),
+        (TypeChar::Float, 8) => Dtype::Float(Float::F64),
+        // ml_dtypes' bfloat16 is saved as two bytes without a meaning.
+        (TypeChar::RawData, 2) => Dtype::Float(Float::Bf16),
+        (TypeChar::Int, 1..=8) => Dtype::Integer { size, signed: true },
+        (TypeChar::Uint, 1..=8) => Dtype::Integer { size, signed: false },
+        (TypeChar::Bool, 1) => Dtype::Bool,
+        (TypeChar::UnicodeStr, 1..) => Dtype::Unicode(size),
+        (TypeChar::ByteStr, 1..) => Dtype::Ascii(size),
+        (TypeChar::Object, _) => Dtype::Other("object".to_owned()),
+        (TypeChar::Complex, _) => Dtype::Other(format!("complex{}", size.saturating_mul(8))),
+        (TypeChar::Float, _) => Dtype::Other(format!("float{}", size.saturating_mul(8))),
+        _ => Dtype::Other(plain.to_string()),
+    }
+}

@@ -1,0 +1,90 @@
+//! NumPy's .npz archives: zip files of .npy files.
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use bytes::Bytes;
+use zip::ZipArchive;
+
+use crate::guard::guarded;
+use crate::tensor::{Archive, Header, Tensor};
+use crate::{Error, ReadOptions, Result, npy};
+
+pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
+const FORMAT: &str = ".npz";
+
+/// No deflated byte stands for more than 1032 bytes.
+const DEFLATE_RATIO: u64 = 1032;
+
+/// Enough of an entry for any header that `npy::header` accepts.
+const HEADER_BYTES: u64 = 12 * 1024;
+
+pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<crate::pool::Contents> {
+    crate::tensor::read(path, &mut Npz::open(path, bytes)?, options)
+}
+
+struct Npz<'a> {
+    path: &'a Path,
+    zip: ZipArchive<Cursor<Bytes>>,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    name: String,
+    position: usize,
+    header: Header,
+    start: usize,
+}
+
+impl<'a> Npz<'a> {
+    fn open(path: &'a Path, bytes: &Bytes) -> Result<Self> {
+        let mut zip = guarded(path, FORMAT, || ZipArchive::new(Cursor::new(bytes.clone())))?;
+        let mut entries = Vec::new();
+        for position in 0..zip.len() {
+            let Some((name, front)) = guarded(path, FORMAT, || front(&mut zip, position))? else { continue };
+            if !front.starts_with(npy::MAGIC) {
+                return Err(Error::malformed(path, FORMAT, format!("its entry '{name}' is not a .npy file")));
+            }
+            let (header, start) = npy::header(path, &front)?;
+            entries.push(Entry { name, position, header, start });
+        }
+        Ok(Self { path, zip, entries })
+    }
+}
+
+/// The array name and the first bytes of an entry; none for what is no array.
+fn front(zip: &mut ZipArchive<Cursor<Bytes>>, position: usize) -> std::io::Result<Option<(String, Vec<u8>)>> {
+    let entry = zip.by_index(position)?;
+    let file_name = String::from_utf8_lossy(entry.name_raw()).into_owned();
+    let Some(name) = npyz::npz::array_name_from_file_name(&file_name) else { return Ok(None) };
+    let name = name.to_owned();
+    let mut front = Vec::new();
+    entry.take(HEADER_BYTES).read_to_end(&mut front)?;
+    Ok(Some((name, front)))
+}
+
+impl Archive for Npz<'_> {
+    fn headers(&self) -> Vec<(String, Header)> {
+        self.entries.iter().map(|entry| (entry.name.clone(), entry.header.clone())).collect()
+    }
+
+    fn tensor(&mut self, position: usize) -> Result<Tensor> {
+        let Entry { name, position, header, start } = &self.entries[position];
+        let expected = header.byte_len().map_or(u64::MAX, |length| length as u64);
+        let bytes = guarded(self.path, FORMAT, || {
+            let mut entry = self.zip.by_index(*position)?;
+            let possible = entry.compressed_size().saturating_mul(DEFLATE_RATIO);
+            let mut bytes = Vec::new();
+            if expected <= possible {
+                std::io::copy(&mut entry.by_ref().take(*start as u64), &mut std::io::sink())?;
+                entry.take(expected).read_to_end(&mut bytes)?;
+            }
+            Ok::<_, std::io::Error>(bytes)
+        })?;
+        if (bytes.len() as u64) < expected {
+            let name = crate::error::quoted(name);
+            return Err(Error::malformed(self.path, FORMAT, format!("its array {name} is cut short")));
+        }
+        Ok(Tensor { header: header.clone(), bytes: Bytes::from(bytes) })
+    }
+}

@@ -1,0 +1,176 @@
+//! Embeddings and what goes with them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use homing::Embeddings;
+
+use crate::error::quoted;
+use crate::mapped::map;
+use crate::matrix::Matrix;
+use crate::{Error, Format, Result, csv, ipc, jsonl, npy, npz, parquet, safetensors, shards};
+
+/// The names of the columns to read. Those left out are found where that is possible:
+/// embeddings and ids by their usual names, the rest not at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// A row of floats a row; found as `embedding`, `embeddings`, `vector`, `features`, `emb`, or as the only one.
+    pub embedding: Option<String>,
+    /// A text or number a row that names it; found as `id`, `ids`, `_id` or `uid`.
+    pub id: Option<String>,
+    /// A text or number a row, equal for rows that belong together.
+    pub group: Option<String>,
+    /// A number a row.
+    pub cost: Option<String>,
+    /// A text or number a row.
+    pub label: Option<String>,
+    /// A row of floats a row, one for each class.
+    pub probabilities: Option<String>,
+}
+
+impl ReadOptions {
+    pub(crate) fn first_name(&self) -> Option<&str> {
+        [&self.embedding, &self.id, &self.group, &self.cost, &self.label, &self.probabilities]
+            .into_iter()
+            .find_map(Option::as_deref)
+    }
+}
+
+/// Columns that go with embeddings, each as long as they are.
+#[derive(Debug, Default)]
+pub(crate) struct Columns {
+    pub(crate) ids: Option<Vec<String>>,
+    pub(crate) groups: Option<Vec<String>>,
+    pub(crate) labels: Option<Vec<String>>,
+    pub(crate) costs: Option<Vec<f64>>,
+    pub(crate) probabilities: Option<Matrix>,
+}
+
+/// What a reader finds in a file.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) embeddings: Matrix,
+    pub(crate) columns: Columns,
+}
+
+/// A matrix of embeddings from a file, and the columns read with it.
+#[derive(Debug)]
+pub struct Pool {
+    path: PathBuf,
+    format: Format,
+    contents: Contents,
+}
+
+impl Pool {
+    /// Reads the file at `path`, or the dataset of shards when it is a directory.
+    pub fn open(path: &Path, options: &ReadOptions) -> Result<Self> {
+        if path.is_dir() {
+            let (format, contents) = shards::read(path, options)?;
+            return Ok(Self { path: path.to_owned(), format, contents });
+        }
+        let format = match Format::of(path) {
+            Err(_) if !path.exists() => return Err(Error::NotFound { path: path.to_owned() }),
+            format => format?,
+        };
+        Self::parse(path, format, &map(path)?, options)
+    }
+
+    /// Reads `bytes` as if they were a file's.
+    #[doc(hidden)]
+    pub fn from_bytes(format: Format, bytes: Vec<u8>, options: &ReadOptions) -> Result<Self> {
+        Self::parse(Path::new("bytes"), format, &Bytes::from(bytes), options)
+    }
+
+    pub(crate) fn parse(path: &Path, format: Format, bytes: &Bytes, options: &ReadOptions) -> Result<Self> {
+        format.check(path, bytes)?;
+        let contents = match format {
+            Format::Npy => npy::read(path, bytes, options),
+            Format::Npz => npz::read(path, bytes, options),
+            Format::Safetensors => safetensors::read(path, bytes, options),
+            Format::Parquet => parquet::read(path, bytes, options),
+            Format::Arrow => ipc::read(path, bytes, options),
+            Format::Csv => csv::read(path, bytes, b',', options),
+            Format::Tsv => csv::read(path, bytes, b'\t', options),
+            Format::Jsonl => jsonl::read(path, bytes, options),
+        }?;
+        Ok(Self { path: path.to_owned(), format, contents })
+    }
+
+    /// The embeddings, a row an example. They may hold values that are not finite:
+    /// [`Embeddings::check_finite`] tells.
+    pub fn embeddings(&self) -> Embeddings<'_> {
+        self.contents.embeddings.view()
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.contents.embeddings.rows()
+    }
+
+    /// Values a row.
+    pub fn dim(&self) -> usize {
+        self.contents.embeddings.dim()
+    }
+
+    /// The rows' names.
+    pub fn ids(&self) -> Option<&[String]> {
+        self.contents.columns.ids.as_deref()
+    }
+
+    /// The group that each row belongs to.
+    pub fn groups(&self) -> Option<&[String]> {
+        self.contents.columns.groups.as_deref()
+    }
+
+    /// The rows' labels.
+    pub fn labels(&self) -> Option<&[String]> {
+        self.contents.columns.labels.as_deref()
+    }
+
+    /// The rows' costs.
+    pub fn costs(&self) -> Option<&[f64]> {
+        self.contents.columns.costs.as_deref()
+    }
+
+    /// The rows' class probabilities, rows × classes.
+    pub fn probabilities(&self) -> Option<Embeddings<'_>> {
+        self.contents.columns.probabilities.as_ref().map(Matrix::view)
+    }
+
+    /// Where the pool was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How the pool is kept.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The embeddings' number type, such as `float32`.
+    pub fn dtype(&self) -> &'static str {
+        self.contents.embeddings.float().name()
+    }
+
+    /// Whether the embeddings are used in place, in the mapped file, rather than held in memory.
+    pub fn is_mapped(&self) -> bool {
+        self.contents.embeddings.is_in_place()
+    }
+
+    /// The rows that `ids` name, in their order.
+    pub fn index_of_ids(&self, ids: &[String]) -> Result<Vec<usize>> {
+        let path = || self.path.clone();
+        let known = self.ids().ok_or_else(|| Error::NoIds { path: path() })?;
+        let mut rows: HashMap<&str, usize> = HashMap::with_capacity(known.len());
+        for (second, id) in known.iter().enumerate() {
+            if let Some(first) = rows.insert(id, second) {
+                return Err(Error::DuplicateId { path: path(), id: quoted(id), first, second });
+            }
+        }
+        let row = |id: &String| {
+            rows.get(id.as_str()).copied().ok_or_else(|| Error::UnknownId { path: path(), id: quoted(id) })
+        };
+        ids.iter().map(row).collect()
+    }
+}

@@ -1,0 +1,282 @@
+//! An array as .npy, .npz and .safetensors hold it: a type, a shape, and bytes.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use half::{bf16, f16};
+
+use crate::error::quoted;
+use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
+use crate::matrix::{Float, Matrix, Numbers};
+use crate::pool::{Columns, Contents};
+use crate::{Error, ReadOptions, Result};
+
+/// The type of an array's elements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Dtype {
+    Float(Float),
+    Integer { size: usize, signed: bool },
+    Bool,
+    /// NumPy's fixed number of four-byte code points.
+    Unicode(usize),
+    /// NumPy's fixed number of bytes.
+    Ascii(usize),
+    /// One that serves nowhere, by name.
+    Other(String),
+}
+
+impl Dtype {
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Dtype::Float(float) => float.name().to_owned(),
+            Dtype::Integer { size, signed } => format!("{}int{}", if *signed { "" } else { "u" }, size * 8),
+            Dtype::Bool => "bool".to_owned(),
+            Dtype::Unicode(_) | Dtype::Ascii(_) => "text".to_owned(),
+            Dtype::Other(name) => name.clone(),
+        }
+    }
+
+    /// Bytes an element; none for those that serve nowhere.
+    pub(crate) fn size(&self) -> Option<usize> {
+        match self {
+            Dtype::Float(float) => Some(float.size()),
+            Dtype::Integer { size, .. } => Some(*size),
+            Dtype::Bool => Some(1),
+            Dtype::Unicode(points) => points.checked_mul(4),
+            Dtype::Ascii(bytes) => Some(*bytes),
+            Dtype::Other(_) => None,
+        }
+    }
+}
+
+/// A type and a shape, without the numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Header {
+    pub(crate) dtype: Dtype,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) big_endian: bool,
+    pub(crate) column_major: bool,
+}
+
+impl Header {
+    /// Bytes of all elements; none when they are more than memory can address, or of no known size.
+    pub(crate) fn byte_len(&self) -> Option<usize> {
+        self.shape.iter().try_fold(self.dtype.size()?, |product, &extent| product.checked_mul(extent))
+    }
+
+    fn role(&self) -> Role {
+        match (&self.dtype, self.shape.len()) {
+            (Dtype::Float(_), 2) => Role::Floats,
+            (Dtype::Integer { .. }, 2) => Role::Integers,
+            (Dtype::Float(_) | Dtype::Integer { .. } | Dtype::Bool, 1) => Role::Number,
+            (Dtype::Unicode(_) | Dtype::Ascii(_), 1) => Role::Text,
+            _ => Role::Other,
+        }
+    }
+
+    pub(crate) fn column(&self, name: &str) -> Column {
+        let role = self.role();
+        let kind = match role {
+            Role::Integers => self.dtype.name(),
+            _ => format!("{} of shape {}", self.dtype.name(), self.shape_text()),
+        };
+        Column { name: name.to_owned(), role, kind }
+    }
+
+    fn shape_text(&self) -> String {
+        let extents: Vec<String> = self.shape.iter().map(usize::to_string).collect();
+        match &extents[..] {
+            [only] => format!("({only},)"),
+            _ => format!("({})", extents.join(", ")),
+        }
+    }
+}
+
+/// A header and exactly the bytes that it calls for.
+#[derive(Debug, Clone)]
+pub(crate) struct Tensor {
+    pub(crate) header: Header,
+    pub(crate) bytes: Bytes,
+}
+
+impl Tensor {
+    pub(crate) fn into_matrix(self, path: &Path) -> Result<Matrix> {
+        let Header { dtype, shape, big_endian, column_major } = &self.header;
+        let path = path.to_owned();
+        let &[rows, dim] = &shape[..] else {
+            return Err(Error::NotTwoDimensional { path, shape: self.header.shape_text() });
+        };
+        let &Dtype::Float(float) = dtype else {
+            return Err(Error::Dtype { path, dtype: dtype.name() });
+        };
+        if rows == 0 {
+            return Err(Error::NoRows { path });
+        }
+        let numbers = match (big_endian, column_major) {
+            (false, false) => Numbers::from_le_bytes(float, self.bytes),
+            (true, false) => Numbers::copied(float, &self.bytes, true),
+            (false, true) => Numbers::from_le_bytes(float, self.bytes).transposed(rows, dim),
+            (true, true) => Numbers::copied(float, &self.bytes, true).transposed(rows, dim),
+        };
+        Matrix::new(numbers, dim).ok_or(Error::NoValues { path })
+    }
+
+    /// One text an element.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        match self.header.dtype {
+            Dtype::Unicode(points) => self.bytes.chunks_exact(points * 4).map(|text| self.unicode(text)).collect(),
+            Dtype::Ascii(size) => self
+                .bytes
+                .chunks_exact(size)
+                .map(|text| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
+                .collect(),
+            Dtype::Integer { .. } => self.integers().iter().map(i128::to_string).collect(),
+            _ => self.numbers().iter().map(f64::to_string).collect(),
+        }
+    }
+
+    fn unicode(&self, text: &[u8]) -> String {
+        let points = text.as_chunks::<4>().0.iter().map(|&point| {
+            let point = if self.header.big_endian { u32::from_be_bytes(point) } else { u32::from_le_bytes(point) };
+            char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER)
+        });
+        let text: String = points.collect();
+        text.trim_end_matches('\0').to_owned()
+    }
+
+    /// One number an element.
+    pub(crate) fn numbers(&self) -> Vec<f64> {
+        let Dtype::Float(float) = self.header.dtype else {
+            return self.integers().iter().map(|&i| i as f64).collect();
+        };
+        self.elements(float.size(), |chunk| match float {
+            Float::F16 => f16::from_le_bytes([chunk[0], chunk[1]]).to_f64(),
+            Float::Bf16 => bf16::from_le_bytes([chunk[0], chunk[1]]).to_f64(),
+            Float::F32 => f64::from(f32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])),
+            Float::F64 => f64::from_le_bytes(*chunk),
+        })
+    }
+
+    /// One integer an element, for integers and truth values.
+    pub(crate) fn integers(&self) -> Vec<i128> {
+        let (size, signed) = match self.header.dtype {
+            Dtype::Integer { size, signed } => (size, signed),
+            Dtype::Bool => (1, false),
+            _ => return Vec::new(),
+        };
+        self.elements(size, |chunk| {
+            let unused = 64 - 8 * size as u32;
+            let shifted = u64::from_le_bytes(*chunk) << unused;
+            if signed { i128::from(shifted.cast_signed() >> unused) } else { i128::from(shifted >> unused) }
+        })
+    }
+
+    /// Elements of `size` bytes, each handed over as little-endian, filled up with zeros.
+    fn elements<T>(&self, size: usize, read: impl Fn(&[u8; 8]) -> T) -> Vec<T> {
+        let chunks = self.bytes.chunks_exact(size);
+        chunks
+            .map(|chunk| {
+                let mut element = [0; 8];
+                element[..size].copy_from_slice(chunk);
+                if self.header.big_endian {
+                    element[..size].reverse();
+                }
+                read(&element)
+            })
+            .collect()
+    }
+}
+
+/// A file of named arrays.
+pub(crate) trait Archive {
+    /// The names and types of its arrays.
+    fn headers(&self) -> Vec<(String, Header)>;
+
+    /// The array at a position among the headers.
+    fn tensor(&mut self, position: usize) -> Result<Tensor>;
+}
+
+/// Reads the arrays that `options` ask for, or that their names and shapes suggest.
+pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions) -> Result<Contents> {
+    let columns: Vec<Column> = archive.headers().iter().map(|(name, header)| header.column(name)).collect();
+    let layout = Layout::choose(path, &columns, options)?;
+    // Numbers side by side are a way of tables, not of arrays.
+    let Embedding::Column(embedding) = layout.embedding else { return Err(no_embedding(path, &columns)) };
+    let embeddings = archive.tensor(embedding)?.into_matrix(path)?;
+    let rows = embeddings.rows();
+    let one_a_row = |position: usize, found: usize| {
+        if found == rows {
+            Ok(())
+        } else {
+            let name = quoted(&columns[position].name);
+            Err(Error::ColumnLength { path: path.to_owned(), name, found, rows })
+        }
+    };
+    let mut texts = |position: Option<usize>| -> Result<Option<Vec<String>>> {
+        let Some(position) = position else { return Ok(None) };
+        let tensor = archive.tensor(position)?;
+        one_a_row(position, tensor.header.shape[0])?;
+        Ok(Some(tensor.texts()))
+    };
+    let (ids, groups, labels) = (texts(layout.id)?, texts(layout.group)?, texts(layout.label)?);
+    let mut costs = None;
+    if let Some(position) = layout.cost {
+        let tensor = archive.tensor(position)?;
+        one_a_row(position, tensor.header.shape[0])?;
+        costs = Some(tensor.numbers());
+    }
+    let mut probabilities = None;
+    if let Some(position) = layout.probabilities {
+        let matrix = archive.tensor(position)?.into_matrix(path)?;
+        one_a_row(position, matrix.rows())?;
+        probabilities = Some(matrix);
+    }
+    Ok(Contents { embeddings, columns: Columns { ids, groups, labels, costs, probabilities } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensor(dtype: Dtype, shape: &[usize], big_endian: bool, bytes: &[u8]) -> Tensor {
+        let header = Header { dtype, shape: shape.to_vec(), big_endian, column_major: false };
+        assert_eq!(header.byte_len(), Some(bytes.len()));
+        Tensor { header, bytes: Bytes::copy_from_slice(bytes) }
+    }
+
+    #[test]
+    fn integers_of_every_width_keep_their_sign() {
+        let byte = tensor(Dtype::Integer { size: 1, signed: true }, &[2], false, &[0xff, 3]);
+        assert_eq!(byte.integers(), [-1, 3]);
+        let word = tensor(Dtype::Integer { size: 4, signed: true }, &[1], true, &(-5i32).to_be_bytes());
+        assert_eq!(word.integers(), [-5]);
+        let long = tensor(Dtype::Integer { size: 8, signed: false }, &[1], false, &u64::MAX.to_le_bytes());
+        assert_eq!(long.texts(), ["18446744073709551615"]);
+    }
+
+    #[test]
+    fn halves_read_as_numbers() {
+        let half = tensor(Dtype::Float(Float::F16), &[1], true, &f16::from_f32(0.5).to_be_bytes());
+        assert_eq!(half.numbers(), [0.5]);
+        let brain = tensor(Dtype::Float(Float::Bf16), &[1], false, &bf16::from_f32(-2.0).to_le_bytes());
+        assert_eq!(brain.numbers(), [-2.0]);
+    }
+
+    #[test]
+    fn numpy_texts_end_at_their_padding() {
+        let bytes: Vec<u8> = "ab\0é\0\0".chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
+        assert_eq!(tensor(Dtype::Unicode(3), &[2], false, &bytes).texts(), ["ab", "é"]);
+        assert_eq!(tensor(Dtype::Ascii(3), &[2], false, b"ab\0c\0\0").texts(), ["ab", "c"]);
+    }
+
+    #[test]
+    fn a_shape_beyond_memory_has_no_length() {
+        let header = Header {
+            dtype: Dtype::Float(Float::F32),
+            shape: vec![usize::MAX, 2],
+            big_endian: false,
+            column_major: false,
+        };
+        assert_eq!(header.byte_len(), None);
+    }
+}

@@ -1,0 +1,300 @@
+//! Every bad input is refused by one sentence that names the file and what to do.
+
+mod samples;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::types::Float32Type;
+use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array, ListArray, StringArray};
+use homing_pool::{Pool, ReadOptions};
+use safetensors::Dtype;
+use samples::*;
+
+fn refusal_with(name: &str, bytes: &[u8], options: &ReadOptions) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    let message = Pool::open(&path, options).unwrap_err().to_string();
+    assert!(message.contains(&path.display().to_string()), "no path: {message}");
+    message.replace(&path.display().to_string(), name)
+}
+
+#[track_caller]
+fn assert_refused(name: &str, bytes: &[u8], words: &[&str]) {
+    assert_refused_with(name, bytes, &ReadOptions::default(), words);
+}
+
+#[track_caller]
+fn assert_refused_with(name: &str, bytes: &[u8], options: &ReadOptions, words: &[&str]) {
+    let message = refusal_with(name, bytes, options);
+    assert!(!message.contains('\n'), "{message}");
+    for word in words {
+        assert!(message.contains(word), "no {word:?} in: {message}");
+    }
+}
+
+fn named(name: &str) -> Option<String> {
+    Some(name.to_owned())
+}
+
+fn refusal_of(path: &Path) -> String {
+    Pool::open(path, &ReadOptions::default()).unwrap_err().to_string()
+}
+
+#[test]
+fn paths_that_are_no_files() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["missing.npy", "missing", "missing.xyz"] {
+        assert!(refusal_of(&directory.path().join(name)).contains("does not exist; check the path"));
+    }
+    let message = refusal_of(directory.path());
+    assert!(message.contains("is a directory without .arrow or .parquet files; name a file"), "{message}");
+    fs::create_dir_all(directory.path().join("train")).unwrap();
+    fs::create_dir_all(directory.path().join("test")).unwrap();
+    let message = refusal_of(directory.path());
+    assert!(message.contains("it holds the directories 'test', 'train'"), "{message}");
+    fs::write(directory.path().join("pool.xyz"), "1").unwrap();
+    let message = refusal_of(&directory.path().join("pool.xyz"));
+    assert!(message.contains("no extension that can be read; use one of .npy, .npz"), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pool.npy");
+    fs::write(&path, plain_npy()).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    // The superuser may read it all the same.
+    if fs::File::open(&path).is_err() {
+        assert!(refusal_of(&path).contains("permission denied"));
+    }
+}
+
+#[test]
+fn empty_files() {
+    for extension in ["npy", "npz", "safetensors", "parquet", "arrow", "csv", "tsv", "jsonl"] {
+        assert_refused(&format!("pool.{extension}"), b"", &["is empty (0 bytes)", "write it again"]);
+    }
+}
+
+#[test]
+fn files_of_another_format() {
+    let parquet = parquet(&[batch(vec![("x", lists())])]);
+    assert_refused("p.npy", &parquet, &["is not a NumPy .npy file", "looks like a Parquet file", "extension"]);
+    assert_refused("p.csv", &parquet, &["is not a table of text", "Parquet"]);
+    assert_refused("p.jsonl", &plain_npy(), &["JSON lines", "NumPy"]);
+    assert_refused("p.parquet", &plain_npy(), &["is not a Parquet file", "NumPy .npy"]);
+    assert_refused("p.arrow", b"x,y\n1,2\n", &["is not an Arrow file", "looks like text"]);
+    assert_refused("p.safetensors", b"x,y\n1,2\n1,2\n", &["is not a safetensors file", "looks like text"]);
+    assert_refused("p.npz", &plain_safetensors(), &["is not a NumPy .npz file", "safetensors"]);
+    assert_refused("p.npy", b"\x80\x04\x95rest", &["Python pickle"]);
+    assert_refused("p.npy", b"version https://git-lfs.github.com/spec/v1\n", &["Git LFS", "git lfs pull"]);
+    assert_refused("p.csv", b"\xff\xfex\0,\0y\0", &["is not a table of text"]);
+    assert_refused("p.npy", b"\x01\x02\x03", &["bytes of no known format"]);
+}
+
+#[test]
+fn files_that_are_cut_short() {
+    let npy = plain_npy();
+    let whole = npy.len();
+    assert_refused("p.npy", &npy[..whole - 1], &[&format!("calls for {whole} bytes but it has {}", whole - 1)]);
+    assert_refused("p.npy", &npy[..20], &["is cut short", "bytes but it has 20"]);
+    assert_refused("p.npy", &npy[..7], &["is cut short"]);
+    let tensors = plain_safetensors();
+    let whole = tensors.len();
+    assert_refused("p.safetensors", &tensors[..whole - 4], &["cut short", &whole.to_string()]);
+    assert_refused("p.safetensors", &tensors[..20], &["cut short", "has 20"]);
+    let table = [batch(vec![("x", fixed_lists())])];
+    let file = parquet(&table);
+    assert_refused("p.parquet", &file[..file.len() - 9], &["not a valid Parquet file", "cut short"]);
+    let file = arrow_stream(&table);
+    assert_refused("p.arrow", &file[..file.len() - 20], &["cut short", "bytes but it has"]);
+    let file = npz(&[("x", plain_npy())], true);
+    assert_refused("p.npz", &file[..file.len() - 9], &["not a valid .npz file"]);
+}
+
+#[test]
+fn headers_that_promise_the_impossible() {
+    for shape in ["(1000000000000000000, 4)", "(18446744073709551615, 18446744073709551615)", "(3, 99999)"] {
+        assert_refused("p.npy", &npy("<f4", false, shape, &[0; 24]), &["is cut short", "calls for"]);
+    }
+    assert_refused("p.npy", &npy("<f4", false, "(99999999999999999999, 1)", &[0; 24]), &["not a valid .npy file"]);
+    assert_refused("p.npy", &npy("<f4", false, "(-1, 4)", &[0; 24]), &["not a valid .npy file"]);
+    let deep = "(".repeat(3000);
+    assert_refused("p.npy", &npy("<f4", false, &deep, &[0; 24]), &["nested too deeply"]);
+    let bomb = npz(&[("x", npy("<f4", false, "(1000000000000, 4)", &[0; 24]))], true);
+    assert_refused("p.npz", &bomb, &["'x' is cut short"]);
+    let mut long = b"\x93NUMPY\x02\x00".to_vec();
+    long.extend([0xff; 8]);
+    assert_refused("p.npy", &long, &["header is 4294967295 bytes long"]);
+    let mut wrong = plain_npy();
+    wrong[6] = 9;
+    assert_refused("p.npy", &wrong, &["version"]);
+}
+
+#[test]
+fn arrays_of_another_shape() {
+    let data = f32_bytes(&flat());
+    assert_refused("p.npy", &npy("<f4", false, "(6,)", &data), &["shape (6,)", "two dimensions"]);
+    assert_refused("p.npy", &npy("<f4", false, "(1, 2, 3)", &data), &["shape (1, 2, 3)", "two dimensions"]);
+    assert_refused("p.npy", &npy("<f4", false, "()", &data), &["shape ()"]);
+    assert_refused("p.npy", &npy("<f4", false, "(0, 3)", &[]), &["has no rows"]);
+    assert_refused("p.npy", &npy("<f4", false, "(3, 0)", &[]), &["rows without values"]);
+    let flat = safetensors(&[("x", Dtype::F32, &[6], &data)]);
+    assert_refused("p.safetensors", &flat, &["'x (float32 of shape (6,))'", "--embedding NAME"]);
+}
+
+#[test]
+fn numbers_of_another_type() {
+    let zeros = [0u8; 96];
+    for (descr, name) in [
+        ("<i8", "int64"),
+        ("|u1", "uint8"),
+        ("|b1", "bool"),
+        ("<c8", "complex64"),
+        ("<f16", "float128"),
+        ("<U2", "text"),
+        ("|O", "object"),
+    ] {
+        let words = [&format!("unsupported type {name}; convert to float32") as &str];
+        assert_refused("p.npy", &npy(descr, false, "(2, 3)", &zeros), &words);
+    }
+    let integers = safetensors(&[("x", Dtype::I64, &[2, 3], &zeros[..48])]);
+    assert_refused("p.safetensors", &integers, &["unsupported type int64; convert to float32"]);
+    let rows = [Some(vec![Some(1), Some(2)])];
+    let lists = ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>(rows);
+    let table = parquet(&[batch(vec![("embedding", Arc::new(lists))])]);
+    assert_refused("p.parquet", &table, &["unsupported type int64; convert to float32"]);
+}
+
+fn ragged() -> ArrayRef {
+    let rows = [vec![1.0, 2.0], vec![3.0, 4.0], vec![5.0]].map(|row| Some(row.into_iter().map(Some).collect::<Vec<_>>()));
+    Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows))
+}
+
+#[test]
+fn rows_of_another_length() {
+    let words = ["row 2 of", "has 1 values but the rows before it have 2"];
+    let table = [batch(vec![("x", ragged())])];
+    assert_refused("p.parquet", &parquet(&table), &words);
+    assert_refused("p.arrow", &arrow_stream(&table), &words);
+    assert_refused("p.csv", b"1,2\n3,4\n5\n", &words);
+    assert_refused("p.csv", b"x,y\n1,2\n3,4\n5\n", &words);
+    assert_refused("p.csv", b"e\n\"[1,2]\"\n\"[3,4]\"\n[5]\n", &words);
+    assert_refused("p.jsonl", b"[1,2]\n[3,4]\n[5]\n", &words);
+    assert_refused("p.jsonl", b"{\"v\":[1,2]}\n{\"v\":[3,4]}\n{\"v\":[5]}\n", &words);
+    let split = [table[0].slice(0, 2), table[0].slice(2, 1)];
+    assert_refused("p.arrow", &arrow_stream(&split), &words);
+    assert_refused("p.parquet", &parquet(&split), &words);
+}
+
+#[test]
+fn rows_without_a_value() {
+    let fixed = |rows: [Option<Vec<Option<f32>>>; 2]| {
+        Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, 2)) as ArrayRef
+    };
+    let whole = || Some(vec![Some(1.0), Some(2.0)]);
+    for column in [fixed([whole(), None]), fixed([whole(), Some(vec![Some(1.0), None])])] {
+        let table = [batch(vec![("x", column)])];
+        assert_refused("p.parquet", &parquet(&table), &["row 1 of", "no value in column 'x'"]);
+        assert_refused("p.arrow", &arrow_stream(&table), &["row 1 of", "no value in column 'x'"]);
+    }
+    let ids: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None]));
+    let table = [batch(vec![("id", ids), ("x", lists())])];
+    assert_refused("p.parquet", &parquet(&table), &["row 1 of", "no value in column 'id'", "remove or fill"]);
+    assert_refused("p.csv", b"x,y\n1,2\n3,\n", &["row 1 of", "no value in column 'y'"]);
+    assert_refused("p.jsonl", b"{\"v\":[1]}\n{\"w\":[1]}\n", &["row 1 of", "no value in column 'v'"]);
+    assert_refused("p.jsonl", b"{\"v\":[1]}\n{\"v\":null}\n", &["row 1 of", "no value in column 'v'"]);
+}
+
+#[test]
+fn cells_that_are_no_numbers() {
+    let mut text = "x,y\n".to_owned();
+    text.push_str(&"1,2\n".repeat(150));
+    text.push_str("1,oops\n");
+    assert_refused("p.csv", text.as_bytes(), &["row 150 of", "'oops' in column 'y'", "not a number"]);
+    assert_refused("p.jsonl", b"[1,2]\n[1,\"x\"]\n", &["row 1 of", "not a list of numbers"]);
+    assert_refused("p.jsonl", b"[1,2]\n[1,\n", &["row 1 of", "not JSON"]);
+    assert_refused("p.jsonl", b"{\"v\":[1]}\n[1]\n", &["row 1 of", "not an object"]);
+    assert_refused("p.jsonl", b"{\"v\":[1]}\n{\"v\":[null]}\n", &["row 1 of", "not a list of numbers"]);
+    assert_refused("p.csv", b"e\n[1]\n[oops]\n", &["row 1 of", "'[oops]' is not a JSON list"]);
+    assert_refused("p.csv", b"x,y\n1,2\n\xe9,3\n", &["row 1 of", "not UTF-8"]);
+}
+
+#[test]
+fn tables_without_rows() {
+    let table = batch(vec![("x", lists())]).slice(0, 0);
+    assert_refused("p.parquet", &parquet(std::slice::from_ref(&table)), &["has no rows"]);
+    assert_refused("p.arrow", &arrow_stream(&[table]), &["has no rows"]);
+    assert_refused("p.csv", b"x,y\n", &["has no rows"]);
+    assert_refused("p.jsonl", b"\n\n", &["has no rows"]);
+    assert_refused("p.jsonl", b"[]\n", &["rows without values"]);
+}
+
+#[test]
+fn embeddings_that_cannot_be_told() {
+    let table = parquet(&[batch(vec![("left", lists()), ("right", large_lists())])]);
+    assert_refused("p.parquet", &table, &["several columns", "'left', 'right'", "--embedding NAME"]);
+    let table = parquet(&[batch(vec![("text", ids())])]);
+    assert_refused("p.parquet", &table, &["no column of embeddings", "'text (Utf8)'", "--embedding NAME"]);
+    assert_refused("p.csv", b"text\nhello\n", &["no column of embeddings", "'text (text)'"]);
+    assert_refused("p.jsonl", b"{\"a\":1,\"b\":2}\n", &["no column of embeddings", "'a (a number)'"]);
+}
+
+#[test]
+fn names_that_do_not_fit() {
+    let table = parquet(&[batch(vec![("text", ids()), ("x", lists())])]);
+    let ask = |options: ReadOptions, words: &[&str]| assert_refused_with("p.parquet", &table, &options, words);
+    let options = ReadOptions::default;
+    ask(ReadOptions { embedding: named("nope"), ..options() }, &["no column 'nope'", "it has 'text', 'x'"]);
+    ask(ReadOptions { id: named("nope"), ..options() }, &["no column 'nope'"]);
+    ask(ReadOptions { embedding: named("text"), ..options() }, &["column 'text'", "is Utf8", "row of floats"]);
+    ask(ReadOptions { cost: named("text"), ..options() }, &["column 'text'", "costs are numbers"]);
+    ask(ReadOptions { group: named("x"), ..options() }, &["column 'x'", "groups are"]);
+    ask(ReadOptions { probabilities: named("text"), ..options() }, &["probabilities are"]);
+    let bare = ReadOptions { id: named("id"), ..options() };
+    assert_refused_with("p.npy", &plain_npy(), &bare, &["no columns", "'id'", ".npz, .safetensors or .parquet"]);
+    assert_refused_with("p.jsonl", b"[1]\n", &bare, &["no columns", "'id'"]);
+}
+
+#[test]
+fn arrays_of_another_length_than_the_embeddings() {
+    let three = Int64Array::from(vec![1, 2, 3]);
+    let data: Vec<u8> = three.values().iter().flat_map(|x| x.to_le_bytes()).collect();
+    let tensors =
+        safetensors(&[("x", Dtype::F32, &[2, 3], &f32_bytes(&flat())), ("id", Dtype::I64, &[3], &data)]);
+    assert_refused("p.safetensors", &tensors, &["column 'id'", "3 values for 2 rows"]);
+}
+
+#[test]
+fn datasets_that_do_not_hang_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
+    write("data-0.arrow", &arrow_stream(&[batch(vec![("x", lists())])]));
+    write("data-1.arrow", &arrow_stream(&[batch(vec![("x", large_lists())])]));
+    let message = refusal_of(directory.path());
+    assert!(message.contains("data-1.arrow does not match the shards before it"), "{message}");
+    write("data-1.arrow", b"not arrow");
+    assert!(refusal_of(directory.path()).contains("data-1.arrow is not an Arrow file"));
+    write("state.json", b"{\"_indices_data_files\": [{\"filename\": \"indices.arrow\"}]}");
+    let message = refusal_of(directory.path());
+    assert!(message.contains("call flatten_indices() before save_to_disk()"), "{message}");
+}
+
+#[test]
+fn ids_that_do_not_name_one_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("p.csv");
+    let ask = |text: &str, id: &str| {
+        fs::write(&path, text).unwrap();
+        let pool = Pool::open(&path, &ReadOptions::default()).unwrap();
+        pool.index_of_ids(&[id.to_owned()]).unwrap_err().to_string()
+    };
+    assert!(ask("id,x,y\na,1,2\nb,1,2\na,3,4\n", "b").contains("id 'a' stands in rows 0 and 2"));
+    assert!(ask("id,x,y\na,1,2\n", "c").contains("id 'c' is not in"));
+    assert!(ask("x,y\n1,2\n", "c").contains("has no ids"));
+}

@@ -1,0 +1,166 @@
+//! The one place that takes the maximum, and that knows which rows may be picked.
+
+use rand::RngExt;
+use rayon::prelude::*;
+
+use crate::embeddings::BLOCK;
+use crate::random::{Stream, generator};
+use crate::strategy::{Choice, Strategy};
+use crate::tracker::Tracker;
+use crate::{Plan, Task};
+
+/// Rows that may still be picked: not forbidden, not labelled, not picked, within quota and budget.
+pub(crate) struct Limits<'a> {
+    open: Vec<bool>,
+    groups: Option<&'a [usize]>,
+    quotas: Vec<usize>,
+    costs: Option<&'a [f64]>,
+    budget: f64,
+    repeat: bool,
+}
+
+impl<'a> Limits<'a> {
+    pub fn new(task: &Task<'a>, plan: &Plan) -> Self {
+        let mut open = vec![true; task.pool.rows()];
+        for &row in task.forbidden {
+            open[row] = false;
+        }
+        if !plan.repeat {
+            for &row in task.observed_rows {
+                open[row] = false;
+            }
+        }
+        Self {
+            open,
+            groups: task.groups,
+            quotas: plan.quotas.clone(),
+            costs: task.costs,
+            budget: plan.budget.unwrap_or(f64::INFINITY),
+            repeat: plan.repeat,
+        }
+    }
+
+    /// Rows that are neither forbidden, labelled nor picked.
+    pub fn available(&self) -> usize {
+        self.open.iter().filter(|&&open| open).count()
+    }
+
+    fn allows(&self, row: usize) -> bool {
+        self.open[row]
+            && self.costs.is_none_or(|costs| costs[row] <= self.budget)
+            && self.groups.is_none_or(|groups| self.quotas.get(groups[row]).is_none_or(|&left| left > 0))
+    }
+
+    fn take(&mut self, row: usize) {
+        self.open[row] = self.repeat;
+        if let Some(costs) = self.costs {
+            self.budget -= costs[row];
+        }
+        if let Some(left) = self.groups.and_then(|groups| self.quotas.get_mut(groups[row])) {
+            *left -= 1;
+        }
+    }
+
+    /// Worth for its cost; a negative score (a race's, say) grows worse with the cost.
+    fn per_cost(&self, row: usize, key: f64) -> f64 {
+        match self.costs {
+            Some(costs) if key >= 0.0 => key / costs[row],
+            Some(costs) => key * costs[row],
+            None => key,
+        }
+    }
+}
+
+/// A row with its rule's score and the key that decides.
+#[derive(Debug, Clone, Copy)]
+struct Scored {
+    row: usize,
+    score: f64,
+    key: f64,
+}
+
+impl Scored {
+    /// Larger key first, then smaller row.
+    fn order(&self, other: &Self) -> std::cmp::Ordering {
+        other.key.total_cmp(&self.key).then(self.row.cmp(&other.row))
+    }
+}
+
+/// A pick of the chooser: its row and its rule's score.
+pub(crate) type Chosen = (usize, f64);
+
+/// Takes the best row that the limits allow, and marks it taken.
+pub(crate) fn take_best(
+    strategy: &Strategy,
+    tracker: &Tracker<'_>,
+    limits: &mut Limits<'_>,
+    noise_var: impl Fn(usize) -> f64 + Sync,
+    seed: u64,
+    pick: u64,
+) -> Option<Chosen> {
+    let best = score_blocks(strategy, tracker, limits, noise_var, seed, pick, |scored| {
+        scored.into_iter().min_by(Scored::order)
+    });
+    let best = best.into_iter().flatten().min_by(Scored::order)?;
+    limits.take(best.row);
+    Some((best.row, best.score))
+}
+
+/// The best rows that the limits allow, best first, up to `count`, scored once.
+pub(crate) fn take_top(
+    strategy: &Strategy,
+    tracker: &Tracker<'_>,
+    limits: &mut Limits<'_>,
+    noise_var: impl Fn(usize) -> f64 + Sync,
+    seed: u64,
+    pick: u64,
+    count: usize,
+) -> Vec<Chosen> {
+    let mut all = score_blocks(strategy, tracker, limits, noise_var, seed, pick, |scored| scored).concat();
+    all.sort_unstable_by(Scored::order);
+    let mut taken = Vec::with_capacity(count);
+    for scored in all {
+        if taken.len() == count {
+            break;
+        }
+        if limits.allows(scored.row) {
+            limits.take(scored.row);
+            taken.push((scored.row, scored.score));
+        }
+    }
+    taken
+}
+
+/// Scores the allowed rows of every block and hands them to `keep`.
+fn score_blocks<T: Send>(
+    strategy: &Strategy,
+    tracker: &Tracker<'_>,
+    limits: &Limits<'_>,
+    noise_var: impl Fn(usize) -> f64 + Sync,
+    seed: u64,
+    pick: u64,
+    keep: impl Fn(Vec<Scored>) -> T + Sync,
+) -> Vec<T> {
+    let in_block = |b: usize| {
+        let mut rng = generator(seed, Stream::Pick(pick));
+        rng.set_word_pos(2 * (b * BLOCK) as u128);
+        let mut scored = Vec::with_capacity(BLOCK);
+        tracker.for_each_in(b, &noise_var, |row, candidate| {
+            let race = (strategy.choice == Choice::Proportional).then(|| 1.0 - rng.random::<f64>());
+            if !limits.allows(row) {
+                return;
+            }
+            let score = strategy.rule.score(candidate);
+            let key = match race {
+                None => score,
+                // The largest of ln(Uᵢ)/wᵢ is row i with probability wᵢ/Σw (Efraimidis and Spirakis).
+                Some(uniform) if score > 0.0 => uniform.ln() / score,
+                Some(_) => f64::NEG_INFINITY,
+            };
+            let key = if key.is_nan() { f64::NEG_INFINITY } else { limits.per_cost(row, key) };
+            scored.push(Scored { row, score, key });
+        });
+        keep(scored)
+    };
+    (0..tracker.blocks()).into_par_iter().map(in_block).collect()
+}

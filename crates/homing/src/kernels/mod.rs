@@ -1,0 +1,93 @@
+//! Kernels: the covariance k(x, x′) of the function's values at two points.
+
+mod precomputed;
+mod product;
+mod stationary;
+
+pub use precomputed::Precomputed;
+pub use product::Product;
+pub use stationary::{Gaussian, Laplace, Matern};
+
+use faer::Mat;
+
+use crate::algebra::dot;
+use crate::{Embeddings, Error, Result};
+
+/// A positive semi-definite function of two points.
+pub trait Kernel: Send + Sync {
+    /// k(x, x′).
+    fn eval(&self, x: &[f64], other: &[f64]) -> f64;
+
+    /// k(x, x): the prior variance at a point.
+    fn var(&self, x: &[f64]) -> f64 {
+        self.eval(x, x)
+    }
+
+    /// Whether k(x, x′) = xᵀx′. The engine then works in weight space, with one number a row
+    /// in place of one a row and pick.
+    fn is_linear(&self) -> bool {
+        false
+    }
+}
+
+/// k(x, x′) = xᵀx′: the last-layer kernel of a network with weight prior Σ = I.
+///
+/// Another Σ is folded into the embeddings once, by [`fold_covariance`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Linear;
+
+impl Kernel for Linear {
+    fn eval(&self, x: &[f64], other: &[f64]) -> f64 {
+        dot(x, other)
+    }
+
+    fn is_linear(&self) -> bool {
+        true
+    }
+}
+
+/// Rewrites φ as Lᵀφ with Σ = LLᵀ, so that the linear kernel of the result is φᵀΣφ′.
+///
+/// `covariance` is Σ, dim × dim, row after row. The result has as many rows as `embeddings`.
+pub fn fold_covariance(embeddings: Embeddings<'_>, covariance: &[f64]) -> Result<Vec<f64>> {
+    let dim = embeddings.dim();
+    if covariance.len() != dim * dim {
+        return Err(Error::Length { what: "entries of Σ", got: covariance.len(), expected: dim * dim });
+    }
+    let sigma = Mat::from_fn(dim, dim, |i, j| covariance[i * dim + j]);
+    let factor = sigma
+        .llt(faer::Side::Lower)
+        .map_err(|_| Error::NotPositiveDefinite { what: "covariance Σ", pivot: 0 })?;
+    let root = factor.L();
+    let blocks = embeddings.map_blocks(|_, block| {
+        let rows = faer::MatRef::from_row_major_slice(block, block.len() / dim, dim);
+        let folded = rows * root;
+        (0..folded.nrows()).flat_map(|i| (0..dim).map(move |j| (i, j))).map(|(i, j)| folded[(i, j)]).collect::<Vec<_>>()
+    });
+    Ok(blocks.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folded_covariance_is_the_kernel_with_that_covariance() {
+        let rows = [1.0, 2.0, -0.5, 3.0];
+        let sigma = [2.0, 0.3, 0.3, 0.5];
+        let view = Embeddings::new(&rows[..], 2).unwrap();
+        let folded = fold_covariance(view, &sigma).unwrap();
+        let want = |a: &[f64], b: &[f64]| a[0] * (2.0 * b[0] + 0.3 * b[1]) + a[1] * (0.3 * b[0] + 0.5 * b[1]);
+        for (i, j) in [(0, 0), (0, 1), (1, 1)] {
+            let got = Linear.eval(&folded[2 * i..2 * i + 2], &folded[2 * j..2 * j + 2]);
+            let want = want(&rows[2 * i..2 * i + 2], &rows[2 * j..2 * j + 2]);
+            assert!((got - want).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_is_no_covariance_is_refused() {
+        let view = Embeddings::new(&[1.0, 2.0][..], 2).unwrap();
+        assert!(fold_covariance(view, &[1.0, 2.0, 2.0, 1.0]).is_err());
+    }
+}

@@ -1,0 +1,65 @@
+//! A kernel given as a matrix.
+
+use super::Kernel;
+use crate::{Embeddings, Error, Result};
+
+/// k(i, j) read from a symmetric matrix over pool, targets and observed points together.
+///
+/// Its points are row numbers of that matrix: one-dimensional embeddings holding 0, 1, 2, …
+/// ([`Precomputed::points`]).
+#[derive(Debug, Clone, Copy)]
+pub struct Precomputed<'a> {
+    matrix: Embeddings<'a>,
+}
+
+impl<'a> Precomputed<'a> {
+    /// Takes a square, symmetric matrix with a non-negative diagonal.
+    pub fn new(matrix: Embeddings<'a>) -> Result<Self> {
+        if matrix.rows() != matrix.dim() {
+            return Err(Error::Length { what: "columns of the kernel matrix", got: matrix.dim(), expected: matrix.rows() });
+        }
+        matrix.check_finite("kernel matrix")?;
+        let kernel = Self { matrix };
+        for i in 0..matrix.rows() {
+            let row = matrix.row(i);
+            let expected = "a kernel matrix is symmetric with a non-negative diagonal";
+            if row[i] < 0.0 {
+                return Err(Error::BadValue { what: "kernel matrix's diagonal", row: i, value: row[i], expected });
+            }
+            let tolerance = 1e-6 * row.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+            if let Some(j) = (0..i).find(|&j| (row[j] - kernel.at(j, i)).abs() > tolerance) {
+                return Err(Error::BadValue { what: "kernel matrix", row: i, value: row[j], expected });
+            }
+        }
+        Ok(kernel)
+    }
+
+    /// The points `range` of this kernel, to be viewed as [`Embeddings`] of dimension one.
+    pub fn points(range: std::ops::Range<usize>) -> Vec<f64> {
+        range.map(|i| i as f64).collect()
+    }
+
+    fn at(&self, i: usize, j: usize) -> f64 {
+        self.matrix.entry(i, j)
+    }
+}
+
+impl Kernel for Precomputed<'_> {
+    fn eval(&self, x: &[f64], other: &[f64]) -> f64 {
+        self.at(x[0] as usize, other[0] as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_its_matrix_and_refuses_a_lopsided_one() {
+        let matrix = [2.0, 0.5, 0.5, 1.0];
+        let kernel = Precomputed::new(Embeddings::new(&matrix[..], 2).unwrap()).unwrap();
+        assert_eq!(kernel.eval(&[0.0], &[1.0]), 0.5);
+        let lopsided = [2.0, 0.5, 0.4, 1.0];
+        assert!(Precomputed::new(Embeddings::new(&lopsided[..], 2).unwrap()).is_err());
+    }
+}

@@ -1,0 +1,262 @@
+//! The linear kernel in weight space: f_x = φ_x·β with β ~ N(0, Σ), Σ = I before anything is observed.
+
+use faer::{Mat, MatRef};
+
+use super::Variance;
+use crate::algebra::{axpy, dot, norm_sq, project};
+
+/// Directions that hold less than this share of a vector are rounding.
+const IN_SPAN: f64 = 16.0 * f64::EPSILON;
+
+/// Σ = (I − VVᵀ) + V·diag(shrink)·Vᵀ − Σᵢ wᵢwᵢᵀ/pᵢ: a base from one decomposition, and the observations made since.
+///
+/// The base is a sum of positive parts, so that small variances keep their digits; the steps subtract.
+#[derive(Clone)]
+pub(crate) struct LinearLaw {
+    dim: usize,
+    /// V, dim × rank, orthonormal columns.
+    basis: Mat<f64>,
+    /// Variance along each column of V; zero where f is known exactly.
+    shrink: Vec<f64>,
+    steps: Vec<Step>,
+}
+
+#[derive(Clone)]
+struct Step {
+    row: Vec<f64>,
+    noise_var: f64,
+    /// w = Σφ and p = φᵀΣφ + ρ² at the time of the observation.
+    weights: Vec<f64>,
+    total: f64,
+}
+
+impl LinearLaw {
+    pub fn prior(dim: usize) -> Self {
+        Self { dim, basis: Mat::zeros(dim, 0), shrink: Vec::new(), steps: Vec::new() }
+    }
+
+    pub fn observe_all(&mut self, points: &[f64], noise_vars: &[f64]) {
+        let (exact, noisy): (Vec<_>, Vec<_>) =
+            points.chunks_exact(self.dim).zip(noise_vars).partition(|&(_, &noise_var)| noise_var == 0.0);
+        let exact: Vec<&[f64]> = exact.into_iter().map(|(row, _)| row).collect();
+        self.decompose(&exact, &noisy.into_iter().map(|(row, &noise_var)| (row, noise_var)).collect::<Vec<_>>());
+    }
+
+    /// Folds the steps into the base; whether there were any.
+    pub fn rebase(&mut self) -> bool {
+        if self.steps.is_empty() {
+            return false;
+        }
+        self.decompose(&[], &[]);
+        true
+    }
+
+    /// Σ given everything before and these rows: (I + MᵀM)⁻¹ with rows φ/ρ in M, by the singular values of M;
+    /// rows known exactly are projected out first.
+    fn decompose(&mut self, exact: &[&[f64]], noisy: &[(&[f64], f64)]) {
+        let dim = self.dim;
+        let mut known: Vec<Vec<f64>> = exact.iter().map(|row| row.to_vec()).collect();
+        let mut scaled: Vec<Vec<f64>> = Vec::new();
+        for (j, &shrink) in self.shrink.iter().enumerate() {
+            let column = self.column(j);
+            if shrink == 0.0 {
+                known.push(column.to_vec());
+            } else {
+                // 1/(1 + s²) = shrink: the row s·v stands for all rows that made it.
+                let s = (1.0 / shrink - 1.0).max(0.0).sqrt();
+                scaled.push(column.iter().map(|v| s * v).collect());
+            }
+        }
+        let earlier = self.steps.iter().map(|step| (&step.row[..], step.noise_var));
+        for (row, noise_var) in earlier.chain(noisy.iter().copied()) {
+            let inverse = noise_var.sqrt().recip();
+            scaled.push(row.iter().map(|x| x * inverse).collect());
+        }
+
+        let (span, sizes) = right_singular(&known, dim);
+        let largest = sizes.iter().copied().fold(0.0, f64::max);
+        let rank = sizes.iter().filter(|&&s| s > largest * IN_SPAN * (dim.max(known.len()) as f64)).count();
+        let mut columns: Vec<Vec<f64>> = span.into_iter().take(rank).collect();
+        for row in &mut scaled {
+            remove_span(&columns, row);
+        }
+        let (directions, sizes) = right_singular(&scaled, dim);
+        let mut shrink = vec![0.0; rank];
+        for (direction, s) in directions.into_iter().zip(sizes) {
+            let var = 1.0 / (1.0 + s * s);
+            if var < 1.0 {
+                columns.push(direction);
+                shrink.push(var);
+            }
+        }
+        self.basis = Mat::from_fn(dim, columns.len(), |i, j| columns[j][i]);
+        self.shrink = shrink;
+        self.steps.clear();
+    }
+
+    fn column(&self, j: usize) -> &[f64] {
+        self.basis.col_as_slice(j)
+    }
+
+    /// φ split into its coordinates along V and the rest.
+    fn split(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let coordinates: Vec<f64> = (0..self.shrink.len()).map(|j| dot(self.column(j), x)).collect();
+        let mut rest = x.to_vec();
+        for (j, c) in coordinates.iter().enumerate() {
+            axpy(-c, self.column(j), &mut rest);
+        }
+        if norm_sq(&rest) < 0.1 * norm_sq(x) {
+            // Cancellation leaves parts of the span behind; a second projection takes them out.
+            for j in 0..self.shrink.len() {
+                let c = dot(self.column(j), &rest);
+                axpy(-c, self.column(j), &mut rest);
+            }
+            let rounding = IN_SPAN * IN_SPAN * (self.dim as f64) * norm_sq(x);
+            if norm_sq(&rest) < rounding {
+                rest.fill(0.0);
+            }
+        }
+        (coordinates, rest)
+    }
+
+    /// Σφ for φ = Σ c·x.
+    pub fn functional(&self, terms: &[(f64, &[f64])]) -> Vec<f64> {
+        let mut phi = vec![0.0; self.dim];
+        for (c, x) in terms {
+            axpy(*c, x, &mut phi);
+        }
+        self.weights_of(&phi)
+    }
+
+    fn weights_of(&self, phi: &[f64]) -> Vec<f64> {
+        let (coordinates, mut weights) = self.split(phi);
+        for (j, (c, shrink)) in coordinates.iter().zip(&self.shrink).enumerate() {
+            axpy(c * shrink, self.column(j), &mut weights);
+        }
+        for step in &self.steps {
+            axpy(-dot(&step.weights, phi) / step.total, &step.weights, &mut weights);
+        }
+        weights
+    }
+
+    pub fn var(&self, x: &[f64]) -> Variance {
+        let (coordinates, rest) = self.split(x);
+        let along: f64 = coordinates.iter().zip(&self.shrink).map(|(c, shrink)| c * c * shrink).sum();
+        self.after_steps(x, norm_sq(&rest) + along)
+    }
+
+    fn after_steps(&self, x: &[f64], base: f64) -> Variance {
+        let value = self.steps.iter().fold(base, |v, step| {
+            let g = dot(&step.weights, x);
+            v - g * g / step.total
+        });
+        Variance { value, scale: base }
+    }
+
+    pub fn push(&mut self, x: &[f64], weights: Vec<f64>, noise_var: f64, total: f64) {
+        self.steps.push(Step { row: x.to_vec(), noise_var, weights, total });
+    }
+
+    pub fn scan_vars(&self, rows: &[f64], out: &mut [Variance]) {
+        let coordinates = project(rows, self.basis.as_ref());
+        for (i, (x, out)) in rows.chunks_exact(self.dim).zip(out).enumerate() {
+            let whole = norm_sq(x);
+            let (mut inside, mut along) = (0.0, 0.0);
+            for (j, shrink) in self.shrink.iter().enumerate() {
+                let sq = coordinates[(i, j)] * coordinates[(i, j)];
+                inside += sq;
+                along += sq * shrink;
+            }
+            // Most rows lie well outside of the span; for the others the rest is formed, not subtracted.
+            *out = if whole - inside > 1e-3 * whole || self.shrink.is_empty() {
+                self.after_steps(x, whole - inside + along)
+            } else {
+                self.var(x)
+            };
+        }
+    }
+
+    pub fn scan(&self, weights: &[f64], rows: &[f64], out: &mut [f64]) {
+        for (x, out) in rows.chunks_exact(self.dim).zip(out) {
+            *out = dot(x, weights);
+        }
+    }
+
+    /// Columns R with RRᵀ = ΣΨᵀΨΣ for the points Ψ: ΣΨᵀ itself, or its left singular vectors when it is wide.
+    pub fn root_of(&self, points: &[f64]) -> Vec<Vec<f64>> {
+        let columns: Vec<Vec<f64>> = points.chunks_exact(self.dim).map(|x| self.weights_of(x)).collect();
+        if columns.len() <= self.dim {
+            return columns;
+        }
+        let (directions, sizes) = right_singular(&columns, self.dim);
+        directions
+            .into_iter()
+            .zip(sizes)
+            .map(|(direction, s)| direction.into_iter().map(|v| v * s).collect())
+            .collect()
+    }
+}
+
+/// Right singular vectors and singular values, in falling order, of the matrix with these rows.
+fn right_singular(rows: &[Vec<f64>], dim: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+    if rows.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let matrix = Mat::from_fn(rows.len(), dim, |i, j| rows[i][j]);
+    let svd = matrix.thin_svd().expect("finite rows have a singular value decomposition");
+    let (v, s): (MatRef<'_, f64>, _) = (svd.V(), svd.S().column_vector());
+    let directions = (0..v.ncols()).map(|j| (0..dim).map(|i| v[(i, j)]).collect()).collect();
+    (directions, (0..v.ncols()).map(|j| s[j]).collect())
+}
+
+/// Takes the span of orthonormal columns out of a row, twice for the digits.
+fn remove_span(columns: &[Vec<f64>], row: &mut [f64]) {
+    for _ in 0..2 {
+        for column in columns {
+            let c = dot(column, row);
+            axpy(-c, column, row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_observation_by_hand() {
+        // φ = (1, 0) observed with ρ² = 1/3: Var f = 1 − 1/(1 + 1/3) = 1/4; (0, 1) stays at 1.
+        let mut law = LinearLaw::prior(2);
+        law.observe_all(&[1.0, 0.0], &[1.0 / 3.0]);
+        assert!((law.var(&[1.0, 0.0]).value - 0.25).abs() < 1e-15);
+        assert!((law.var(&[0.0, 1.0]).value - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn rebasing_changes_nothing() {
+        let mut law = LinearLaw::prior(3);
+        law.observe_all(&[1.0, 2.0, 0.5, 0.3, 0.0, -1.0], &[0.1, 0.0]);
+        for x in [[0.2, -1.0, 0.4], [1.0, 1.0, 1.0]] {
+            let weights = law.functional(&[(1.0, &x)]);
+            let total = law.var(&x).value + 0.2;
+            law.push(&x, weights, 0.2, total);
+        }
+        let mut rebased = law.clone();
+        assert!(rebased.rebase());
+        for x in [[1.0, 0.0, 0.0], [0.3, 0.0, -1.0], [-2.0, 0.7, 0.1]] {
+            assert!((law.var(&x).value - rebased.var(&x).value).abs() < 1e-13);
+            for (a, b) in law.weights_of(&x).iter().zip(rebased.weights_of(&x)) {
+                assert!((a - b).abs() < 1e-13);
+            }
+        }
+    }
+
+    #[test]
+    fn tiny_noise_leaves_tiny_variance_with_its_digits() {
+        // One observation with ρ = 1e-6 at norm 1e3 leaves ρ²·v/(v + ρ²) ≈ 1e-12; plain subtraction is off by 1e-10.
+        let x = [600.0, 800.0];
+        let mut law = LinearLaw::prior(2);
+        law.observe_all(&x, &[1e-12]);
+        assert!((law.var(&x).value / 1e-12 - 1.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,80 @@
+//! What the picks have told about the targets so far, whatever rule picked them.
+
+use crate::law::Law;
+use crate::rules::TargetNoise;
+use crate::tracker::Targets;
+
+/// The law given D and the picks, the same given the targets too, and the targets' variances.
+pub(crate) struct Ledger<'a> {
+    pub data: Law<'a>,
+    /// Given D, the picks and the targets; none without targets.
+    pub joint: Option<Law<'a>>,
+    targets: Option<Targets>,
+    start_var: f64,
+    information: f64,
+}
+
+impl<'a> Ledger<'a> {
+    /// `data` is the law given D; `targets` all of A, known as `target_noise` says with noise ρ².
+    pub fn new(mut data: Law<'a>, targets: Option<(Vec<f64>, usize)>, target_noise: TargetNoise, noise_var: f64) -> Self {
+        let joint = targets.as_ref().map(|(points, dim)| given_targets(&data, points, *dim, target_noise, noise_var));
+        let targets = targets.map(|(points, dim)| Targets::new(points, dim, &mut data));
+        let start_var = targets.as_ref().map_or(0.0, Targets::total_var);
+        Self { data, joint, targets, start_var, information: 0.0 }
+    }
+
+    /// I(A; y_x | D, picks): what an observation of x would add, in nats; about f_x itself without targets.
+    pub fn gain(&mut self, x: &[f64], noise_var: f64) -> f64 {
+        let before = self.data.var(x) + noise_var;
+        let after = self.joint.as_mut().map_or(0.0, |joint| joint.var(x)) + noise_var;
+        (0.5 * (before / after).ln()).max(0.0)
+    }
+
+    /// Takes in an observation of x.
+    pub fn observe(&mut self, x: &[f64], noise_var: f64) {
+        self.information += self.gain(x, noise_var);
+        let (functional, total) = self.data.observe(x, noise_var);
+        if let Some(joint) = &mut self.joint {
+            joint.observe(x, noise_var);
+        }
+        if let Some(targets) = &mut self.targets {
+            let covs = targets.covs(&self.data, &functional);
+            targets.observe(&covs, total, &mut self.data);
+        }
+    }
+
+    /// Information gained so far, in nats.
+    pub fn information(&self) -> f64 {
+        self.information
+    }
+
+    /// The targets' total variance now.
+    pub fn target_var(&self) -> Option<f64> {
+        self.targets.as_ref().map(Targets::total_var)
+    }
+
+    /// Share of the targets' variance that is left.
+    pub fn variance_left(&self) -> Option<f64> {
+        let now = self.target_var()?;
+        Some(if self.start_var > 0.0 { (now / self.start_var).clamp(0.0, 1.0) } else { 0.0 })
+    }
+
+    /// The targets' variances now.
+    pub fn target_vars(&self) -> &[f64] {
+        self.targets.as_ref().map_or(&[], |targets| &targets.vars)
+    }
+}
+
+/// The law given the targets too.
+pub(crate) fn given_targets<'a>(
+    data: &Law<'a>,
+    points: &[f64],
+    dim: usize,
+    target_noise: TargetNoise,
+    noise_var: f64,
+) -> Law<'a> {
+    let noise_var = if target_noise == TargetNoise::Free { 0.0 } else { noise_var };
+    let mut joint = data.clone();
+    joint.observe_all(points, &vec![noise_var; points.len() / dim]);
+    joint
+}

@@ -1,0 +1,28 @@
+//! CTL: correlation-based transductive learning.
+
+use super::{Candidate, Rule, Wants};
+
+/// Σ_a Cor(f_x, f_a | D). A candidate without variance correlates with nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Ctl;
+
+impl Rule for Ctl {
+    fn wants(&self) -> Wants {
+        Wants { var: true, std_cov: true, ..Wants::default() }
+    }
+
+    fn score(&self, x: &Candidate<'_>) -> f64 {
+        if x.var > 0.0 { x.std_cov / x.var.sqrt() } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_candidate_scores_nothing() {
+        assert_eq!(Ctl.score(&Candidate { std_cov: 1.0, ..Candidate::default() }), 0.0);
+        assert_eq!(Ctl.score(&Candidate { std_cov: 1.0, var: 4.0, ..Candidate::default() }), 0.5);
+    }
+}

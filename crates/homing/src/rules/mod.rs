@@ -1,0 +1,111 @@
+//! Rules: how much a candidate is worth, from a few numbers that the engine keeps for it.
+
+mod cosine;
+mod ctl;
+mod information_density;
+mod itl;
+mod least_confidence;
+mod max_dist;
+mod max_entropy;
+mod max_margin;
+mod proportional;
+mod uncertainty;
+mod undirected_itl;
+mod uniform;
+mod vtl;
+
+pub use cosine::Cosine;
+pub use ctl::Ctl;
+pub use information_density::InformationDensity;
+pub use itl::Itl;
+pub use least_confidence::LeastConfidence;
+pub use max_dist::MaxDist;
+pub use max_entropy::MaxEntropy;
+pub use max_margin::MaxMargin;
+pub use proportional::DistanceSquared;
+pub use uncertainty::Uncertainty;
+pub use undirected_itl::UndirectedItl;
+pub use uniform::Uniform;
+pub use vtl::Vtl;
+
+/// A formula that scores one candidate; the largest score is picked.
+///
+/// A rule knows nothing of batches, masks, seeds or files. It names the numbers that it [`wants`](Rule::wants), and the
+/// engine keeps those for every candidate, up to date with all picks.
+pub trait Rule: Send + Sync {
+    /// The numbers that [`Rule::score`] reads.
+    fn wants(&self) -> Wants;
+
+    /// What picking this candidate next is worth.
+    fn score(&self, x: &Candidate<'_>) -> f64;
+}
+
+/// The numbers a rule reads from a [`Candidate`]; those not asked for are zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// [`Candidate::var`].
+    pub var: bool,
+    /// [`Candidate::var_given_targets`], and how the targets are given.
+    pub var_given_targets: Option<TargetNoise>,
+    /// [`Candidate::sq_cov`].
+    pub sq_cov: bool,
+    /// [`Candidate::std_cov`].
+    pub std_cov: bool,
+    /// [`Candidate::nearest_sq`].
+    pub nearest: bool,
+    /// [`Candidate::cosine`].
+    pub cosine: bool,
+    /// [`Candidate::probabilities`].
+    pub probabilities: bool,
+}
+
+impl Wants {
+    /// Whether the rule is about targets.
+    pub fn targets(&self) -> bool {
+        self.var_given_targets.is_some() || self.sq_cov || self.std_cov || self.cosine
+    }
+}
+
+/// How the targets are known when f_x is conditioned on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetNoise {
+    /// Their values f_A themselves (Eq. 1).
+    Free,
+    /// Observations y_A with noise ρ² (Eq. 21), as the paper computes it.
+    Noisy,
+}
+
+/// What the engine knows of one candidate x, given the observations D and the picks so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Candidate<'a> {
+    /// k(x, x), before any observation.
+    pub prior_var: f64,
+    /// Var(f_x | D).
+    pub var: f64,
+    /// Var(f_x | D, A).
+    pub var_given_targets: f64,
+    /// Σ_a Cov(f_x, f_a | D)².
+    pub sq_cov: f64,
+    /// Σ_a Cov(f_x, f_a | D) / σ_a with σ_a² = Var(f_a | D).
+    pub std_cov: f64,
+    /// Squared distance d_k² to the nearest pick or observed point; none before the first.
+    pub nearest_sq: Option<f64>,
+    /// Mean cosine of x with the targets, before any observation.
+    pub cosine: f64,
+    /// Class probabilities p(x).
+    pub probabilities: &'a [f64],
+    /// ρ²(x), the noise of an observation at x.
+    pub noise_var: f64,
+}
+
+/// H(p) = −Σ pᵢ ln pᵢ.
+fn entropy(p: &[f64]) -> f64 {
+    p.iter().filter(|&&p| p > 0.0).map(|p| -p * p.ln()).sum()
+}
+
+/// The two largest entries.
+fn top_two(p: &[f64]) -> (f64, f64) {
+    p.iter().fold((0.0, 0.0), |(first, second), &p| {
+        if p > first { (p, first) } else { (first, f64::max(second, p)) }
+    })
+}

@@ -1,0 +1,28 @@
+//! Undirected ITL, the case S ⊆ A: equal to greedy MaxDet.
+
+use super::{Candidate, Rule, Wants};
+
+/// I(f_x; y_x | D) = ½ ln(1 + Var(f_x | D) / ρ²).
+#[derive(Debug, Clone, Copy)]
+pub struct UndirectedItl;
+
+impl Rule for UndirectedItl {
+    fn wants(&self) -> Wants {
+        Wants { var: true, ..Wants::default() }
+    }
+
+    fn score(&self, x: &Candidate<'_>) -> f64 {
+        0.5 * (x.var / x.noise_var).ln_1p()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bit_for_three_parts_signal_to_one_part_noise() {
+        let x = Candidate { var: 3.0, noise_var: 1.0, ..Candidate::default() };
+        assert!((UndirectedItl.score(&x) - 2f64.ln()).abs() < 1e-15);
+    }
+}

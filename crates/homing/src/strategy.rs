@@ -1,0 +1,214 @@
+//! The table of named strategies: a rule, and how batches are formed with it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::rules::{
+    Cosine, Ctl, DistanceSquared, InformationDensity, Itl, LeastConfidence, MaxDist, MaxEntropy, MaxMargin, Rule,
+    TargetNoise, Uncertainty, UndirectedItl, Uniform, Vtl, Wants,
+};
+use crate::{Error, Result};
+
+/// How a batch is formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batch {
+    /// Each pick is conditioned on before the next (batch selection via conditional embeddings, BaCE).
+    Sequential,
+    /// The candidates with the best scores, scored once.
+    TopB,
+}
+
+/// How a pick is made from scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// The largest score; ties go to the smaller row number.
+    Largest,
+    /// At random, with probability proportional to the score.
+    Proportional,
+}
+
+/// The space in which a rule measures candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// The embeddings as they are given.
+    Given,
+    /// Loss gradients made of the embeddings and class probabilities (Eq. 22).
+    LossGradient,
+}
+
+/// One row of the table.
+pub struct Entry {
+    /// The name that people type.
+    pub name: &'static str,
+    /// The score, as a formula.
+    pub formula: &'static str,
+    /// What it does, in a few words.
+    pub summary: &'static str,
+    /// Where the paper has it.
+    pub place: &'static str,
+    batch: Batch,
+    choice: Choice,
+    space: Space,
+    rule: fn() -> Arc<dyn Rule>,
+}
+
+macro_rules! strategies {
+    ($($name:literal $batch:ident $choice:ident $space:ident $rule:expr, $formula:literal, $summary:literal, $place:literal;)*) => {
+        /// Every strategy that has a name.
+        pub static STRATEGIES: &[Entry] = &[$(Entry {
+            name: $name,
+            formula: $formula,
+            summary: $summary,
+            place: $place,
+            batch: Batch::$batch,
+            choice: Choice::$choice,
+            space: Space::$space,
+            rule: || Arc::new($rule),
+        }),*];
+    };
+}
+
+strategies! {
+    "itl" Sequential Largest Given Itl(TargetNoise::Noisy),
+        "½ ln( Var(y_x|D) / Var(y_x|y_A,D) )", "most information about the targets", "Eq. 21";
+    "itl-exact" Sequential Largest Given Itl(TargetNoise::Free),
+        "½ ln( Var(y_x|D) / Var(y_x|f_A,D) )", "the same, targets without noise", "Eq. 1";
+    "ctl" Sequential Largest Given Ctl,
+        "Σ_a Cor(f_x, f_a|D)", "most correlated with the targets", "§3, App. E";
+    "vtl" Sequential Largest Given Vtl,
+        "Σ_a Cov(f_x, f_a|D)² / (Var(f_x|D) + ρ²)", "takes most variance from the targets", "App. H";
+    "undirected-itl" Sequential Largest Given UndirectedItl,
+        "½ ln(1 + Var(f_x|D)/ρ²)", "most information about the pool (MaxDet)", "App. H.6";
+    "uncertainty" Sequential Largest Given Uncertainty,
+        "Var(f_x|D)", "most uncertain", "App. H.6";
+    "itl-top-b" TopB Largest Given Itl(TargetNoise::Noisy),
+        "as itl", "itl without conditioning inside the batch", "Fig. 3";
+    "itl-exact-top-b" TopB Largest Given Itl(TargetNoise::Free),
+        "as itl-exact", "itl-exact without conditioning inside the batch", "Fig. 3";
+    "ctl-top-b" TopB Largest Given Ctl,
+        "as ctl", "ctl without conditioning inside the batch", "Fig. 3";
+    "vtl-top-b" TopB Largest Given Vtl,
+        "as vtl", "vtl without conditioning inside the batch", "Fig. 3";
+    "undirected-itl-top-b" TopB Largest Given UndirectedItl,
+        "as undirected-itl", "undirected-itl without conditioning inside the batch", "App. H.6";
+    "uncertainty-top-b" TopB Largest Given Uncertainty,
+        "as uncertainty", "the paper's UnSa: most uncertain, scored once", "App. H.6";
+    "max-dist" Sequential Largest Given MaxDist,
+        "min_i d(x, x_i)²", "farthest from all picks (core-set)", "App. H.6";
+    "k-means++" Sequential Proportional Given DistanceSquared,
+        "P(x) ∝ min_i d(x, x_i)²", "random, far from all picks", "App. H.6";
+    "badge" Sequential Proportional LossGradient DistanceSquared,
+        "k-means++ on (p − e_ŷ) ⊗ [φ, 1]", "k-means++ on loss gradients", "App. H.6";
+    "cosine" TopB Largest Given Cosine,
+        "mean_a cos(φ_x, φ_a)", "most similar to the targets", "App. H.6";
+    "information-density" TopB Largest Given InformationDensity { beta: 1.0 },
+        "H(p) · cosine^β", "uncertain and similar", "App. H.6";
+    "max-entropy" TopB Largest Given MaxEntropy,
+        "H(p)", "most spread prediction", "App. H.6";
+    "max-margin" TopB Largest Given MaxMargin,
+        "p₂ − p₁", "two classes nearly tied", "App. H.6";
+    "least-confidence" TopB Largest Given LeastConfidence,
+        "1 − p₁", "least sure of its class", "App. H.6";
+    "random" TopB Proportional Given Uniform,
+        "uniform", "a random sample", "Fig. 2";
+}
+
+/// A rule with its way of forming batches: a row of [`STRATEGIES`], or one of your own.
+#[derive(Clone)]
+pub struct Strategy {
+    pub(crate) name: &'static str,
+    pub(crate) rule: Arc<dyn Rule>,
+    pub(crate) batch: Batch,
+    pub(crate) choice: Choice,
+    pub(crate) space: Space,
+}
+
+impl Strategy {
+    /// A strategy for a rule that has no row in the table.
+    pub fn new(name: &'static str, rule: impl Rule + 'static, batch: Batch, choice: Choice) -> Self {
+        Self { name, rule: Arc::new(rule), batch, choice, space: Space::Given }
+    }
+
+    /// `information-density` with another weight β of the similarity.
+    pub fn information_density(beta: f64) -> Result<Self> {
+        if !(beta.is_finite() && beta > 0.0) {
+            return Err(Error::Setting { name: "β", value: beta, expected: "it must be a positive number" });
+        }
+        Ok(Self { rule: Arc::new(InformationDensity { beta }), .."information-density".parse()? })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// How it forms batches.
+    pub fn batch(&self) -> Batch {
+        self.batch
+    }
+
+    /// Whether it cannot do without targets.
+    pub fn needs_targets(&self) -> bool {
+        self.wants().targets()
+    }
+
+    /// Whether it cannot do without class probabilities.
+    pub fn needs_probabilities(&self) -> bool {
+        self.wants().probabilities || self.space == Space::LossGradient
+    }
+
+    pub(crate) fn wants(&self) -> Wants {
+        self.rule.wants()
+    }
+}
+
+impl From<&Entry> for Strategy {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            name: entry.name,
+            rule: (entry.rule)(),
+            batch: entry.batch,
+            choice: entry.choice,
+            space: entry.space,
+        }
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        if let Some(entry) = STRATEGIES.iter().find(|entry| entry.name == name) {
+            return Ok(entry.into());
+        }
+        let distance = |entry: &&Entry| strsim::damerau_levenshtein(entry.name, &name.to_lowercase());
+        let nearest = STRATEGIES.iter().min_by_key(distance).expect("the table has rows").name;
+        Err(Error::UnknownStrategy { name: name.into(), nearest })
+    }
+}
+
+impl fmt::Debug for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_parse() {
+        for (i, entry) in STRATEGIES.iter().enumerate() {
+            assert!(STRATEGIES[..i].iter().all(|other| other.name != entry.name));
+            assert_eq!(entry.name.parse::<Strategy>().unwrap().name(), entry.name);
+        }
+    }
+
+    #[test]
+    fn a_typo_is_answered_with_the_nearest_name() {
+        let error = "undirected-ilt".parse::<Strategy>().unwrap_err();
+        assert!(error.to_string().contains("did you mean 'undirected-itl'"), "{error}");
+    }
+}

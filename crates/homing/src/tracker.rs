@@ -1,0 +1,352 @@
+//! The numbers that rules read, kept for every candidate and brought up to date after each pick.
+//!
+//! A pick changes each of them by covariances of f_x with one or two functionals, so an update is one pass over the
+//! pool: read a block of rows, scan it with the functionals, adjust the block's numbers. Nothing here knows a rule.
+
+use rayon::prelude::*;
+
+use crate::embeddings::BLOCK;
+use crate::law::{Columns, Functional, Law, Variance};
+use crate::{Candidate, Embeddings, Kernel, Points, Wants};
+
+/// VTL's sum of squares is recomputed when the targets' variance has fallen by this factor since it last was.
+const REFRESH_SQ_COV: f64 = 1e-5;
+
+/// The targets of a round, and their variances given all observations.
+pub(crate) struct Targets {
+    pub points: Vec<f64>,
+    pub dim: usize,
+    pub vars: Vec<f64>,
+}
+
+impl Targets {
+    pub fn new(points: Vec<f64>, dim: usize, data: &mut Law<'_>) -> Self {
+        let vars = points.chunks_exact(dim).map(|a| data.var(a)).collect();
+        Self { points, dim, vars }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[f64]> {
+        self.points.chunks_exact(self.dim)
+    }
+
+    /// Covariances with a functional of `data`.
+    pub fn covs(&self, data: &Law<'_>, functional: &Functional) -> Vec<f64> {
+        self.iter().map(|a| data.cov(functional, a)).collect()
+    }
+
+    /// Takes in an observation with these covariances and total variance p; `data` is the law after it.
+    pub fn observe(&mut self, covs: &[f64], total: f64, data: &mut Law<'_>) {
+        for (i, c) in covs.iter().enumerate() {
+            let before = self.vars[i];
+            let var = Variance { value: before - c * c / total, scale: before };
+            self.vars[i] = if var.is_lost() {
+                data.var(&self.points[i * self.dim..(i + 1) * self.dim])
+            } else {
+                var.value
+            };
+        }
+    }
+
+    pub fn total_var(&self) -> f64 {
+        self.vars.iter().sum()
+    }
+}
+
+/// The numbers of one block of rows; a list is empty when no rule wants it.
+#[derive(Default)]
+struct Block {
+    start: usize,
+    len: usize,
+    prior_var: Vec<f64>,
+    var: Vec<Variance>,
+    joint_var: Vec<Variance>,
+    sq_cov: Vec<f64>,
+    std_cov: Vec<f64>,
+    nearest_sq: Vec<f64>,
+    cosine: Vec<f64>,
+    data_columns: Columns,
+    joint_columns: Columns,
+    prior_columns: Columns,
+}
+
+/// What a pass over the pool scans for.
+#[derive(Default)]
+struct Update {
+    /// The pick under the law given D, and its total variance.
+    data: Option<(Functional, f64)>,
+    /// The pick under the law given D and the targets.
+    joint: Option<(Functional, f64)>,
+    /// Σ_a c_a f_a with c the pick's covariances with the targets, before it was observed; ‖c‖².
+    sq_cov: Option<(Functional, f64)>,
+    /// Σ_a f_a / σ_a, after it was observed.
+    std_cov: Option<Functional>,
+    /// The pick itself without conditioning, and k(j, j).
+    nearest: Option<(Functional, f64)>,
+}
+
+/// All candidates' numbers.
+pub(crate) struct Tracker<'a> {
+    pool: Points<'a>,
+    kernel: &'a dyn Kernel,
+    wants: Wants,
+    probabilities: Option<Embeddings<'a>>,
+    targets: Option<Targets>,
+    prior: Law<'a>,
+    data: Law<'a>,
+    joint: Option<Law<'a>>,
+    blocks: Vec<Block>,
+    /// The targets' total variance when VTL's sums were last computed.
+    sq_cov_base: f64,
+}
+
+impl<'a> Tracker<'a> {
+    /// `data` is the law given D, `joint` given D and the targets; `near` are the points that distances count from.
+    pub fn new(
+        pool: Points<'a>,
+        kernel: &'a dyn Kernel,
+        wants: Wants,
+        probabilities: Option<Embeddings<'a>>,
+        targets: Option<Targets>,
+        data: Law<'a>,
+        joint: Option<Law<'a>>,
+        near: &[f64],
+    ) -> Self {
+        let rows = pool.rows();
+        let blocks = (0..rows.div_ceil(BLOCK))
+            .map(|i| Block { start: i * BLOCK, len: BLOCK.min(rows - i * BLOCK), ..Block::default() })
+            .collect();
+        let prior = Law::prior(kernel, pool.dim());
+        let mut tracker =
+            Self { pool, kernel, wants, probabilities, targets, prior, data, joint, blocks, sq_cov_base: 0.0 };
+        tracker.start();
+        for point in near.chunks_exact(pool.dim()) {
+            let update = Update { nearest: Some(tracker.itself(point)), ..Update::default() };
+            tracker.pass(&update);
+        }
+        tracker
+    }
+
+    /// The functional f_x without conditioning, and k(x, x).
+    fn itself(&self, x: &[f64]) -> (Functional, f64) {
+        (self.prior.functional(&[(1.0, x)]), self.kernel.var(x))
+    }
+
+    /// Applies `f` to every block and its rows.
+    fn scan(&mut self, f: impl Fn(&Self, &[f64], &mut Block) + Sync) {
+        let mut blocks = std::mem::take(&mut self.blocks);
+        let (pool, dim) = (self.pool, self.pool.dim());
+        blocks.par_iter_mut().for_each_init(
+            || vec![0.0; BLOCK * dim],
+            |buffer, block| {
+                let rows = &mut buffer[..block.len * dim];
+                pool.read(block.start..block.start + block.len, rows);
+                f(self, rows, block);
+            },
+        );
+        self.blocks = blocks;
+    }
+
+    /// Everything from nothing, in one pass.
+    fn start(&mut self) {
+        let cosine = self.wants.cosine.then(|| {
+            let targets = self.targets.as_ref().expect("checked: the rule has targets");
+            let weight = 1.0 / targets.vars.len() as f64;
+            let stds: Vec<f64> = targets.iter().map(|a| self.kernel.var(a).sqrt()).collect();
+            weighted(targets, &self.prior, stds.iter().map(|&s| if s > 0.0 { weight / s } else { 0.0 }))
+        });
+        let std_cov = self.standardised();
+        let sq_cov = self.sq_cov_root();
+        let wants = self.wants;
+        self.scan(|tracker, rows, block| {
+            let (len, dim) = (block.len, tracker.pool.dim());
+            if wants.nearest || wants.cosine {
+                block.prior_var = rows.chunks_exact(dim).map(|x| tracker.kernel.var(x)).collect();
+            }
+            if wants.var {
+                block.var = vec![Variance { value: 0.0, scale: 0.0 }; len];
+                tracker.data.scan_vars(rows, &mut block.data_columns, &mut block.var);
+            }
+            if let Some(joint) = &tracker.joint {
+                block.joint_var = vec![Variance { value: 0.0, scale: 0.0 }; len];
+                joint.scan_vars(rows, &mut block.joint_columns, &mut block.joint_var);
+            }
+            if let Some(functionals) = &sq_cov {
+                block.sq_cov = tracker.data.scan_squares(functionals, rows, &mut block.data_columns, len);
+            }
+            if let Some(functional) = &std_cov {
+                block.std_cov = vec![0.0; len];
+                tracker.data.scan(functional, rows, &mut block.data_columns, &mut block.std_cov);
+            }
+            if let Some(functional) = &cosine {
+                block.cosine = vec![0.0; len];
+                tracker.prior.scan(functional, rows, &mut block.prior_columns, &mut block.cosine);
+                for (cosine, &var) in block.cosine.iter_mut().zip(&block.prior_var) {
+                    *cosine = if var > 0.0 { *cosine / var.sqrt() } else { 0.0 };
+                }
+            }
+        });
+        self.recover();
+    }
+
+    /// Functionals whose squared covariances sum to VTL's numerator.
+    fn sq_cov_root(&mut self) -> Option<Vec<Functional>> {
+        let targets = self.targets.as_ref().filter(|_| self.wants.sq_cov)?;
+        self.sq_cov_base = targets.total_var();
+        Some(self.data.root_of(&targets.points, targets.dim))
+    }
+
+    /// Σ_a f_a / σ_a under the law given D; a target that is known already correlates with nothing.
+    fn standardised(&self) -> Option<Functional> {
+        let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
+        let coefficient = |&var: &f64| if var > 0.0 { 1.0 / var.sqrt() } else { 0.0 };
+        Some(weighted(targets, &self.data, targets.vars.iter().map(coefficient)))
+    }
+
+    /// Conditions on an observation of pool row `index`.
+    pub fn observe(&mut self, index: usize, noise_var: f64) {
+        let x = self.pool.row(index);
+        let mut update = Update::default();
+        if self.wants.var {
+            let (functional, total) = self.observe_data(&x, noise_var, &mut update);
+            update.data = Some((functional, total));
+        }
+        if let Some(joint) = &mut self.joint {
+            update.joint = Some(joint.observe(&x, noise_var));
+        }
+        update.std_cov = self.standardised();
+        if self.wants.nearest {
+            update.nearest = Some(self.itself(&x));
+        }
+        self.pass(&update);
+        self.recover();
+        if self.targets.as_ref().is_some_and(|t| self.wants.sq_cov && t.total_var() < REFRESH_SQ_COV * self.sq_cov_base) {
+            let functionals = self.sq_cov_root().expect("the rule wants it");
+            self.scan(|tracker, rows, block| {
+                block.sq_cov = tracker.data.scan_squares(&functionals, rows, &mut block.data_columns, block.len);
+            });
+        }
+    }
+
+    fn observe_data(&mut self, x: &[f64], noise_var: f64, update: &mut Update) -> (Functional, f64) {
+        let Some(targets) = self.targets.as_mut().filter(|_| self.wants.sq_cov || self.wants.std_cov) else {
+            return self.data.observe(x, noise_var);
+        };
+        let before = self.wants.sq_cov.then(|| {
+            let functional = self.data.functional(&[(1.0, x)]);
+            let covs = targets.covs(&self.data, &functional);
+            let norm_sq = crate::algebra::norm_sq(&covs);
+            (weighted(targets, &self.data, covs.into_iter()), norm_sq)
+        });
+        let (functional, total) = self.data.observe(x, noise_var);
+        let covs = targets.covs(&self.data, &functional);
+        targets.observe(&covs, total, &mut self.data);
+        update.sq_cov = before;
+        (functional, total)
+    }
+
+    /// One pass over the pool.
+    fn pass(&mut self, update: &Update) {
+        self.scan(|tracker, rows, block| {
+            let mut g = vec![0.0; block.len];
+            let mut h = vec![0.0; block.len];
+            // VTL's sum of the functional before the pick must be read before the pick's own column is added.
+            if let Some((functional, _)) = &update.sq_cov {
+                tracker.data.scan(functional, rows, &mut block.data_columns, &mut h);
+            }
+            if let Some((functional, total)) = &update.data {
+                tracker.data.scan(functional, rows, &mut block.data_columns, &mut g);
+                subtract(&mut block.var, &g, *total);
+                if let Some((_, norm_sq)) = update.sq_cov {
+                    for ((q, g), h) in block.sq_cov.iter_mut().zip(&g).zip(&h) {
+                        let share = g / total;
+                        *q = (*q - 2.0 * share * h + share * share * norm_sq).max(0.0);
+                    }
+                }
+            }
+            if let (Some((functional, total)), Some(joint)) = (&update.joint, &tracker.joint) {
+                joint.scan(functional, rows, &mut block.joint_columns, &mut g);
+                subtract(&mut block.joint_var, &g, *total);
+            }
+            if let Some(functional) = &update.std_cov {
+                tracker.data.scan(functional, rows, &mut block.data_columns, &mut block.std_cov);
+            }
+            if let Some((functional, var)) = &update.nearest {
+                tracker.prior.scan(functional, rows, &mut block.prior_columns, &mut g);
+                block.nearest_sq.resize(block.len, f64::INFINITY);
+                for ((near, prior), g) in block.nearest_sq.iter_mut().zip(&block.prior_var).zip(&g) {
+                    *near = near.min((prior + var - 2.0 * g).max(0.0));
+                }
+            }
+        });
+    }
+
+    /// Computes anew the variances that subtraction has lost, from a law whose steps are folded into one decomposition.
+    fn recover(&mut self) {
+        let lost = |vars: fn(&Block) -> &[Variance], blocks: &[Block]| -> Vec<(usize, usize)> {
+            let in_block = |(b, block): (usize, &Block)| -> Vec<(usize, usize)> {
+                let lost = vars(block).iter().enumerate().filter(|(_, var)| var.is_lost());
+                lost.map(|(i, _)| (b, i)).collect()
+            };
+            blocks.par_iter().enumerate().flat_map_iter(in_block).collect()
+        };
+        for (b, i) in lost(|block| &block.var, &self.blocks) {
+            let block = &mut self.blocks[b];
+            let value = self.data.var(&self.pool.row(block.start + i));
+            block.var[i] = Variance { value, scale: value };
+        }
+        if let Some(joint) = &mut self.joint {
+            for (b, i) in lost(|block| &block.joint_var, &self.blocks) {
+                let block = &mut self.blocks[b];
+                let value = joint.var(&self.pool.row(block.start + i));
+                block.joint_var[i] = Variance { value, scale: value };
+            }
+        }
+    }
+
+    /// Calls `f` with every candidate of block `b`, in order.
+    pub fn for_each_in(&self, b: usize, noise_var: impl Fn(usize) -> f64, mut f: impl FnMut(usize, &Candidate<'_>)) {
+        let block = &self.blocks[b];
+        let classes = self.probabilities.filter(|_| self.wants.probabilities).map_or(0, |p| p.dim());
+        let mut probabilities = vec![0.0; classes];
+        let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
+        let var = |list: &[Variance], i: usize| list.get(i).map_or(0.0, |v| v.value.max(0.0));
+        for i in 0..block.len {
+            let row = block.start + i;
+            if let Some(view) = self.probabilities.filter(|_| self.wants.probabilities) {
+                view.read(row..row + 1, &mut probabilities);
+            }
+            let given_data = var(&block.var, i);
+            let candidate = Candidate {
+                prior_var: at(&block.prior_var, i),
+                var: given_data,
+                // Conditioning never adds variance; rounding may.
+                var_given_targets: var(&block.joint_var, i).min(given_data),
+                sq_cov: at(&block.sq_cov, i),
+                std_cov: at(&block.std_cov, i),
+                nearest_sq: block.nearest_sq.get(i).copied(),
+                cosine: at(&block.cosine, i),
+                probabilities: &probabilities,
+                noise_var: noise_var(row),
+            };
+            f(row, &candidate);
+        }
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+}
+
+/// Σ_a c_a f_a under a law.
+fn weighted(targets: &Targets, law: &Law<'_>, coefficients: impl Iterator<Item = f64>) -> Functional {
+    let terms: Vec<(f64, &[f64])> = coefficients.zip(targets.iter()).filter(|(c, _)| *c != 0.0).collect();
+    law.functional(&terms)
+}
+
+/// v −= g²/p for every row.
+fn subtract(vars: &mut [Variance], covs: &[f64], total: f64) {
+    for (var, g) in vars.iter_mut().zip(covs) {
+        var.value -= g * g / total;
+    }
+}

@@ -1,0 +1,124 @@
+//! Inputs that break others, by name.
+
+use homing::{Linear, Noise, Plan, Task};
+
+use crate::oracle::{Oracle, assert_greedy, points, rng, run, uniform_rows, view};
+
+#[test]
+fn identical_rows_go_by_index_wherever_they_stand() {
+    let mut rng = rng(1);
+    let distinct = uniform_rows(&mut rng, 90, 7);
+    // Every row four times, at positions that fall differently into blocks.
+    let s: Vec<Vec<f64>> = (0..360).map(|i| distinct[(i * 7) % 90].clone()).collect();
+    let pool = view(&s);
+    let targets = view(&uniform_rows(&mut rng, 4, 7));
+    let task = Task::new(points(&pool, 7), Some(points(&targets, 7)));
+    for rule in ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "max-dist", "cosine", "itl-top-b"] {
+        let selection = run(&task, &Plan { strategy: rule.parse().unwrap(), count: 20, ..Plan::default() });
+        for (i, pick) in selection.picks.iter().enumerate() {
+            let earlier = &selection.indices()[..i];
+            let first = (0..360).find(|j| s[*j] == s[pick.index] && !earlier.contains(j));
+            assert_eq!(first, Some(pick.index), "{rule} rank {}", pick.rank);
+        }
+    }
+}
+
+#[test]
+fn noise_from_1e_6_to_1e3_with_norms_from_1e_3_to_1e3() {
+    let mut rng = rng(2);
+    for norm in [1e-3, 1.0, 1e3] {
+        for std in [1e-6, 1e-3, 1.0, 1e3] {
+            let scale = |rows: Vec<Vec<f64>>| -> Vec<Vec<f64>> {
+                rows.into_iter().map(|row| row.into_iter().map(|x| x * norm).collect()).collect()
+            };
+            let mut s = scale(uniform_rows(&mut rng, 60, 5));
+            let a = scale(uniform_rows(&mut rng, 3, 5));
+            s[17] = a[1].clone();
+            s[40] = s[3].clone();
+            let (pool, target) = (view(&s), view(&a));
+            let task = Task::new(points(&pool, 5), Some(points(&target, 5)));
+            for rule in ["itl", "itl-exact", "vtl", "ctl", "undirected-itl"] {
+                let plan = Plan { strategy: rule.parse().unwrap(), count: 60, noise: Noise::Std(std), ..Plan::default() };
+                let selection = run(&task, &plan);
+                assert_eq!(selection.picks.len(), 60);
+                for pick in &selection.picks {
+                    assert!(pick.score.is_finite() && pick.information.is_finite(), "{rule} norm {norm} ρ {std}: {pick:?}");
+                    assert!(rule == "ctl" || pick.score >= 0.0, "{rule} norm {norm} ρ {std}: {pick:?}");
+                }
+            }
+        }
+    }
+}
+
+/// With ρ = 1e-6 and norms near 1e3, v and u differ from ρ² by eighteen digits; the scores must still be right. The
+/// oracle is exact: four orthogonal directions, where every variance has a closed form.
+#[test]
+fn eighteen_orders_of_magnitude_between_signal_and_noise() {
+    let axis = |i: usize, length: f64| -> Vec<f64> { (0..4).map(|j| if i == j { length } else { 0.0 }).collect() };
+    let s = [axis(0, 1000.0), axis(1, 900.0), axis(0, 1000.0), axis(2, 500.0), axis(3, 1000.0)];
+    let a = [axis(0, 1000.0), axis(1, 1000.0), axis(2, 700.0)];
+    let (pool, target) = (view(&s), view(&a));
+    let task = Task::new(points(&pool, 4), Some(points(&target, 4)));
+    let noise: f64 = 1e-12;
+    let selection = run(&task, &Plan { count: 5, noise: Noise::Std(1e-6), ..Plan::default() });
+    let mut posterior = [[1.0; 4], [1.0; 4]]; // Var β along each axis, given the picks, and given the targets too
+    for row in &a {
+        let i = row.iter().position(|&x| x != 0.0).unwrap();
+        posterior[1][i] = 1.0 / (1.0 / posterior[1][i] + row[i] * row[i] / noise);
+    }
+    for pick in &selection.picks {
+        let row = &s[pick.index];
+        let i = row.iter().position(|&x| x != 0.0).unwrap();
+        let var = |given: usize, posterior: &[[f64; 4]; 2]| posterior[given][i] * row[i] * row[i] + noise;
+        let want = 0.5 * (var(0, &posterior) / var(1, &posterior)).ln();
+        assert!((pick.score - want).abs() < 1e-6, "rank {}: {} {want}", pick.rank, pick.score);
+        for given in &mut posterior {
+            given[i] = 1.0 / (1.0 / given[i] + row[i] * row[i] / noise);
+        }
+    }
+    assert_eq!(selection.indices()[..3], [0, 1, 3], "the row twice and the row off the task come last");
+}
+
+#[test]
+fn more_targets_than_dimensions() {
+    let mut rng = rng(4);
+    let (s, a) = (uniform_rows(&mut rng, 80, 3), uniform_rows(&mut rng, 40, 3));
+    let (pool, target) = (view(&s), view(&a));
+    let task = Task::new(points(&pool, 3), Some(points(&target, 3)));
+    for rule in ["itl", "itl-exact", "vtl", "ctl"] {
+        for std in [0.01, 0.1, 1.0] {
+            let plan = Plan { strategy: rule.parse().unwrap(), count: 10, noise: Noise::Std(std), ..Plan::default() };
+            assert_greedy(rule, Oracle::new(&Linear, &s, &a, &[], std * std), &run(&task, &plan), 1e-7);
+        }
+    }
+}
+
+#[test]
+fn targets_inside_the_pool() {
+    let mut rng = rng(5);
+    let s = uniform_rows(&mut rng, 60, 8);
+    let a: Vec<Vec<f64>> = s[10..14].to_vec();
+    let (pool, target) = (view(&s), view(&a));
+    let task = Task::new(points(&pool, 8), Some(points(&target, 8)));
+    for rule in ["itl", "itl-exact", "vtl", "ctl"] {
+        let plan = Plan { strategy: rule.parse().unwrap(), count: 8, noise: Noise::Std(0.05), ..Plan::default() };
+        let selection = run(&task, &plan);
+        assert_greedy(rule, Oracle::new(&Linear, &s, &a, &[], 0.0025), &selection, 1e-7);
+        if rule.starts_with("itl") {
+            let mut first = selection.indices()[..4].to_vec();
+            first.sort_unstable();
+            assert_eq!(first, [10, 11, 12, 13], "the targets themselves tell most");
+        }
+    }
+}
+
+#[test]
+fn one_target_one_row_one_dimension() {
+    let task_pool = [2.0];
+    let target = [-1.0];
+    let task = Task::new(points(&task_pool, 1), Some(points(&target, 1)));
+    for entry in homing::STRATEGIES.iter().filter(|e| !homing::Strategy::from(*e).needs_probabilities()) {
+        let selection = run(&task, &Plan { strategy: entry.into(), ..Plan::default() });
+        assert_eq!(selection.indices(), [0], "{}", entry.name);
+    }
+}

@@ -1,0 +1,11 @@
+//! Laws that the crate keeps, against an oracle that is plainly right.
+
+mod contract;
+mod explanations;
+mod hard_cases;
+mod limits;
+mod oracle;
+mod paper;
+mod picks;
+mod reference;
+mod target_spaces;
