@@ -20,19 +20,14 @@ pub fn load() -> Digits {
     let values: Vec<u8> = (0..PACKED.len() * 8 / BITS).map(value).collect();
     let rows = values.chunks_exact(PIXELS + 1);
     Digits {
-        pixels: rows
-            .clone()
-            .flat_map(|row| row[..PIXELS].iter().map(|&v| f32::from(v)))
-            .collect(),
+        pixels: rows.clone().flat_map(|row| row[..PIXELS].iter().map(|&v| f32::from(v))).collect(),
         labels: rows.map(|row| row[PIXELS]).collect(),
     }
 }
 
 /// The `n`th number of the stream, highest bit first.
 fn value(n: usize) -> u8 {
-    (n * BITS..(n + 1) * BITS).fold(0, |value, bit| {
-        value << 1 | PACKED[bit / 8] >> (7 - bit % 8) & 1
-    })
+    (n * BITS..(n + 1) * BITS).fold(0, |value, bit| value << 1 | PACKED[bit / 8] >> (7 - bit % 8) & 1)
 }
 
 #[cfg(test)]

@@ -100,8 +100,7 @@ impl Inputs {
             Some(path) => {
                 // The targets' file need not have the pool's columns; a weight is read as their cost.
                 let embedding = options.embedding.clone();
-                let options =
-                    ReadOptions { embedding, cost: columns.target_weights.clone(), ..ReadOptions::default() };
+                let options = ReadOptions { embedding, cost: columns.target_weights.clone(), ..ReadOptions::default() };
                 Some(Source::open(path, &options, columns.target_probabilities.as_deref())?)
             }
             None => None,
@@ -197,7 +196,11 @@ pub fn kernel_of(name: &str, classes: usize) -> Result<Box<dyn Kernel>> {
 }
 
 /// Embeddings as they are, or loss gradients when the kernel is about those.
-pub fn points_of<'a>(embeddings: Embeddings<'a>, probabilities: Option<Embeddings<'a>>, gradients: bool) -> Result<Points<'a>> {
+pub fn points_of<'a>(
+    embeddings: Embeddings<'a>,
+    probabilities: Option<Embeddings<'a>>,
+    gradients: bool,
+) -> Result<Points<'a>> {
     if !gradients {
         return Ok(embeddings.into());
     }

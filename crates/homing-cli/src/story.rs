@@ -43,11 +43,8 @@ pub fn facts(task: &Task<'_>, plan: &Plan, selection: &Selection) -> Facts {
 /// The whole report.
 pub fn tell(task: &Task<'_>, selection: &Selection, facts: Facts, story: &Story<'_>) -> Report {
     let why = explain(task, selection);
-    let targets = if facts.target_count == 0 {
-        String::new()
-    } else {
-        format!(" for {} targets", grouped(facts.target_count))
-    };
+    let targets =
+        if facts.target_count == 0 { String::new() } else { format!(" for {} targets", grouped(facts.target_count)) };
     let picked = grouped(selection.picks.len());
     Report {
         title: "Chosen data".into(),
@@ -65,7 +62,8 @@ fn picks(selection: &Selection, why: &Explanation, story: &Story<'_>) -> Vec<Pic
     let one = |(pick, why): (&homing::Pick, &homing::Why)| {
         let gain = pick.information - before;
         before = pick.information;
-        let example = why.redundant_example.map(|(index, similarity)| Duplicate { index, id: (story.id)(index), similarity });
+        let example =
+            why.redundant_example.map(|(index, similarity)| Duplicate { index, id: (story.id)(index), similarity });
         Pick {
             rank: pick.rank,
             index: pick.index,
@@ -103,7 +101,8 @@ fn target_rows(why: &Explanation, story: &Story<'_>) -> Vec<Target> {
 fn map(task: &Task<'_>, selection: &Selection) -> Map {
     let pool = task.pool.embeddings();
     let projection = Projection::new(pool);
-    let place = |embeddings: homing::Embeddings<'_>, row: usize| projection.apply(&embeddings.row(row)).map(|x| x as f32);
+    let place =
+        |embeddings: homing::Embeddings<'_>, row: usize| projection.apply(&embeddings.row(row)).map(|x| x as f32);
     let spread = |rows: usize, most: usize| -> Vec<usize> {
         let shown = rows.min(most);
         (0..shown).map(|i| i * rows / shown).collect()

@@ -68,9 +68,8 @@ impl Table {
     /// As `new`, for the next file of the same table.
     pub(crate) fn next_file(&self, path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Vec<usize>> {
         let (table, positions) = Self::new(path, schema, options)?;
-        let differs = |(ours, theirs): &(&Field, &Field)| {
-            ours.name() != theirs.name() || ours.data_type() != theirs.data_type()
-        };
+        let differs =
+            |(ours, theirs): &(&Field, &Field)| ours.name() != theirs.name() || ours.data_type() != theirs.data_type();
         let detail = match self.fields.iter().zip(&table.fields).find(differs) {
             Some((ours, theirs)) => format!(
                 "it has column {} ({}) where they have {} ({})",

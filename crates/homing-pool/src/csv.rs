@@ -55,8 +55,7 @@ pub(crate) struct Records<'a> {
 
 impl<'a> Records<'a> {
     pub(crate) fn new(path: &'a Path, bytes: &'a [u8], delimiter: u8) -> Self {
-        let reader =
-            ReaderBuilder::new().has_headers(false).delimiter(delimiter).trim(Trim::All).from_reader(bytes);
+        let reader = ReaderBuilder::new().has_headers(false).delimiter(delimiter).trim(Trim::All).from_reader(bytes);
         Self { path, reader, row: 0 }
     }
 
@@ -97,9 +96,7 @@ fn column(name: &str, position: usize, sample: &[StringRecord]) -> Column {
     let mut cells = sample.iter().filter_map(|record| record.get(position)).filter(|cell| !cell.is_empty());
     let (role, kind) = match cells.next() {
         Some(first) if first.starts_with('[') => (Role::Floats, "lists"),
-        Some(first) if number(first).is_some() && cells.all(|cell| number(cell).is_some()) => {
-            (Role::Number, "numbers")
-        }
+        Some(first) if number(first).is_some() && cells.all(|cell| number(cell).is_some()) => (Role::Number, "numbers"),
         _ => (Role::Text, "text"),
     };
     Column { name: name.to_owned(), role, kind: kind.to_owned() }
@@ -144,10 +141,11 @@ struct Cells<'a> {
 impl Cells<'_> {
     fn cell(&self, position: usize) -> Result<&str> {
         let column = || quoted(&self.columns[position].name);
-        self.record
-            .get(position)
-            .filter(|cell| !cell.is_empty())
-            .ok_or_else(|| Error::Null { path: self.path.to_owned(), row: self.row, column: column() })
+        self.record.get(position).filter(|cell| !cell.is_empty()).ok_or_else(|| Error::Null {
+            path: self.path.to_owned(),
+            row: self.row,
+            column: column(),
+        })
     }
 
     fn not_a_number(&self, position: usize, cell: &str) -> Error {

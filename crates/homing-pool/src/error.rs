@@ -49,6 +49,9 @@ pub enum Error {
     /// The format's own rules are broken.
     #[error("{} is not a valid {format} file: {detail}; write it again", .path.display())]
     Malformed { path: PathBuf, format: &'static str, detail: String },
+    /// A compression that this build cannot undo.
+    #[error("{} is compressed by {codec}, which cannot be read here; write it with zstd or snappy", .path.display())]
+    Compression { path: PathBuf, codec: String },
     /// A table or an array without rows.
     #[error("{} has no rows; it needs at least one", .path.display())]
     NoRows { path: PathBuf },
@@ -95,7 +98,7 @@ pub enum Error {
     #[error("{} does not match the shards before it: {detail}; write all shards with one schema", .path.display())]
     ShardMismatch { path: PathBuf, detail: String },
     /// Ids asked of a pool that has none.
-    #[error("{} has no ids to look rows up by; name its id column with `--id NAME`, or list row indices", .path.display())]
+    #[error("{} has no ids to look rows up by; name its id column with `--id-column NAME`, or list row indices", .path.display())]
     NoIds { path: PathBuf },
     /// An id twice.
     #[error("id {id} stands in rows {first} and {second} of {}; make the ids unique", .path.display())]

@@ -85,11 +85,7 @@ impl Format {
             Format::Csv | Format::Tsv => (is_text(bytes), "a table of text"),
             Format::Jsonl => (is_text(bytes), "a file of JSON lines"),
         };
-        if fits {
-            Ok(())
-        } else {
-            Err(Error::Foreign { path: path.to_owned(), expected, found: found(bytes) })
-        }
+        if fits { Ok(()) } else { Err(Error::Foreign { path: path.to_owned(), expected, found: found(bytes) }) }
     }
 }
 

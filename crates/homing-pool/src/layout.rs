@@ -59,13 +59,18 @@ impl Layout {
         let scalar = &[Role::Number, Role::Text][..];
         let id = match chooser.asked(options.id.as_ref(), scalar, "ids are texts or numbers")? {
             Some(id) => Some(id),
-            None => ID_NAMES.iter().find_map(|name| chooser.position(name)).filter(|&i| scalar.contains(&columns[i].role)),
+            None => {
+                ID_NAMES.iter().find_map(|name| chooser.position(name)).filter(|&i| scalar.contains(&columns[i].role))
+            }
         };
         let group = chooser.asked(options.group.as_ref(), scalar, "groups are texts or numbers")?;
         let label = chooser.asked(options.label.as_ref(), scalar, "labels are texts or numbers")?;
         let cost = chooser.asked(options.cost.as_ref(), &[Role::Number], "costs are numbers")?;
-        let probabilities =
-            chooser.asked(options.probabilities.as_ref(), &[Role::Floats], "probabilities are a row of floats a row")?;
+        let probabilities = chooser.asked(
+            options.probabilities.as_ref(),
+            &[Role::Floats],
+            "probabilities are a row of floats a row",
+        )?;
         let taken = [probabilities, id, group, label, cost];
         let embedding = match &options.embedding {
             Some(name) => Embedding::Column(chooser.asked_embedding(name)?),
@@ -222,8 +227,13 @@ mod tests {
     #[test]
     fn numbers_side_by_side_leave_out_what_has_another_use() {
         let options = ReadOptions { cost: Some("price".to_owned()), ..ReadOptions::default() };
-        let roles =
-            [("", Role::Number), ("id", Role::Number), ("a", Role::Number), ("price", Role::Number), ("b", Role::Number)];
+        let roles = [
+            ("", Role::Number),
+            ("id", Role::Number),
+            ("a", Role::Number),
+            ("price", Role::Number),
+            ("b", Role::Number),
+        ];
         let layout = choose(&roles, &options).unwrap();
         assert_eq!(layout.embedding, Embedding::Wide(vec![2, 4]));
         assert_eq!((layout.id, layout.cost), (Some(1), Some(3)));
@@ -231,9 +241,8 @@ mod tests {
 
     #[test]
     fn a_single_number_beside_text_is_no_embedding() {
-        let message = choose(&[("text", Role::Text), ("stars", Role::Number)], &ReadOptions::default())
-            .unwrap_err()
-            .to_string();
+        let message =
+            choose(&[("text", Role::Text), ("stars", Role::Number)], &ReadOptions::default()).unwrap_err().to_string();
         assert!(message.contains("'text (a kind)', 'stars (a kind)'") && message.contains("--embedding"), "{message}");
     }
 

@@ -25,7 +25,10 @@ pub(crate) fn map(path: &Path) -> Result<Bytes> {
     Ok(Bytes::from_owner(map))
 }
 
-#[allow(unsafe_code, reason = "a mapping is only as constant as its file; as with any mapped reader, pools must not be rewritten in place while they are read")]
+#[allow(
+    unsafe_code,
+    reason = "a mapping is only as constant as its file; as with any mapped reader, pools must not be rewritten in place while they are read"
+)]
 fn map_file(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: the bytes are only ever read, as numbers or text for which every bit pattern is checked or valid.
     unsafe { Mmap::map(file) }

@@ -5,6 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
 
 use crate::arrow::Table;
 use crate::guard::caught;
@@ -54,7 +55,16 @@ pub(crate) fn open(path: &Path, bytes: &Bytes) -> Result<ParquetRecordBatchReade
     if !bytes.ends_with(b"PAR1") {
         return Err(Error::malformed(path, FORMAT, "it does not end as one, so it was cut short"));
     }
-    ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(|error| Error::malformed(path, FORMAT, error))
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())
+        .map_err(|error| Error::malformed(path, FORMAT, error))?;
+    let mut columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+    match columns.find(|column| matches!(column.compression(), Compression::BROTLI(_) | Compression::LZO)) {
+        Some(column) => {
+            let codec = format!("{:?}", column.compression_codec());
+            Err(Error::Compression { path: path.to_owned(), codec })
+        }
+        None => Ok(reader),
+    }
 }
 
 /// Bytes that are worth reserving: embeddings hardly compress, so a file that claims more is wrong or unusual.

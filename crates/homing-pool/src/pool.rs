@@ -155,7 +155,7 @@ impl Pool {
 
     /// Whether the embeddings are used in place, in the mapped file, rather than held in memory.
     pub fn is_mapped(&self) -> bool {
-        self.contents.embeddings.is_in_place()
+        matches!(self.format, Format::Npy | Format::Safetensors) && self.contents.embeddings.is_in_place()
     }
 
     /// The rows that `ids` name, in their order.

@@ -74,9 +74,8 @@ fn array(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
     match (&tensor.header.dtype, tensor.header.shape.len()) {
         (Dtype::Integer { .. }, 1) => {
             let indices = tensor.integers().into_iter().enumerate();
-            let indices = indices.map(|(row, value)| {
-                usize::try_from(value).map_err(|_| not_an_index(path, row, &value.to_string()))
-            });
+            let indices = indices
+                .map(|(row, value)| usize::try_from(value).map_err(|_| not_an_index(path, row, &value.to_string())));
             Ok(Some(RowList::Indices(indices.collect::<Result<_>>()?)))
         }
         (Dtype::Unicode(_) | Dtype::Ascii(_), 1) => Ok(Some(RowList::Ids(tensor.texts()))),
@@ -94,10 +93,8 @@ fn not_an_index(path: &Path, row: usize, value: &str) -> Error {
 
 /// One index or id a line.
 fn lines(path: &Path, bytes: &[u8]) -> Result<RowList> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::NotRows {
-        path: path.to_owned(),
-        found: "it is not UTF-8 text".to_owned(),
-    })?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::NotRows { path: path.to_owned(), found: "it is not UTF-8 text".to_owned() })?;
     let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).filter(|line| !line.is_empty());
     Ok(indices_or_ids(lines.map(str::to_owned).collect()))
 }

@@ -15,7 +15,10 @@ use crate::{Error, ReadOptions, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Dtype {
     Float(Float),
-    Integer { size: usize, signed: bool },
+    Integer {
+        size: usize,
+        signed: bool,
+    },
     Bool,
     /// NumPy's fixed number of four-byte code points.
     Unicode(usize),

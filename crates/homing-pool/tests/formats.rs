@@ -217,7 +217,8 @@ fn columns_of_a_table_are_read_by_name() {
 #[test]
 fn number_columns_side_by_side_are_rows() {
     let single = |values: [f32; 2]| Arc::new(Float32Array::from(values.to_vec())) as ArrayRef;
-    let narrow = batch(vec![("id", ids()), ("x", single([1.0, 4.0])), ("y", single([2.0, 5.0])), ("z", single([3.0, 6.0]))]);
+    let narrow =
+        batch(vec![("id", ids()), ("x", single([1.0, 4.0])), ("y", single([2.0, 5.0])), ("z", single([3.0, 6.0]))]);
     let mixed = batch(vec![
         ("x", Arc::new(Int64Array::from(vec![1, 4]))),
         ("y", single([2.0, 5.0])),
@@ -236,7 +237,9 @@ fn number_columns_side_by_side_are_rows() {
 fn batches_follow_each_other() {
     let table = batch(vec![("id", ids()), ("x", lists())]);
     let twice = [table.slice(0, 1), table.slice(1, 1)];
-    for bytes in [("t.parquet", parquet(&twice)), ("t.arrow", arrow_stream(&twice)), ("t.arrow", arrow_file(&twice, None))] {
+    for bytes in
+        [("t.parquet", parquet(&twice)), ("t.arrow", arrow_stream(&twice)), ("t.arrow", arrow_file(&twice, None))]
+    {
         let pool = open(bytes.0, &bytes.1);
         assert_rows(&pool);
         assert_eq!(pool.ids().unwrap(), ["a", "b"]);

@@ -45,8 +45,7 @@ fn jsonl_has_the_same_keys() {
     write_picks(&path, &picks(), 3, Some(&ids())).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let second = text.lines().nth(1).unwrap();
-    let expected =
-        r#"{"rank":2,"index":0,"id":"plain","score":-3.0,"information":1.5,"variance_left":null}"#;
+    let expected = r#"{"rank":2,"index":0,"id":"plain","score":-3.0,"information":1.5,"variance_left":null}"#;
     assert_eq!(second, expected);
     let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert_eq!(first["information"], 1e-7);
@@ -60,9 +59,10 @@ fn parquet_has_a_row_for_every_row_of_the_pool() {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap().build().unwrap();
     let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
     let [table] = &batches[..] else { panic!("{batches:?}") };
-    assert_eq!(table.schema().fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>(), [
-        "id", "selected", "step", "gain"
-    ]);
+    assert_eq!(
+        table.schema().fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>(),
+        ["id", "selected", "step", "gain"]
+    );
     assert_eq!(table.column(0).as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["0", "1", "2"]);
     assert_eq!(table.column(1).as_boolean().iter().flatten().collect::<Vec<_>>(), [true, false, true]);
     let step = table.column(2).as_primitive::<Int32Type>();

@@ -172,7 +172,8 @@ fn numbers_of_another_type() {
 }
 
 fn ragged() -> ArrayRef {
-    let rows = [vec![1.0, 2.0], vec![3.0, 4.0], vec![5.0]].map(|row| Some(row.into_iter().map(Some).collect::<Vec<_>>()));
+    let rows =
+        [vec![1.0, 2.0], vec![3.0, 4.0], vec![5.0]].map(|row| Some(row.into_iter().map(Some).collect::<Vec<_>>()));
     Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows))
 }
 
@@ -265,8 +266,7 @@ fn names_that_do_not_fit() {
 fn arrays_of_another_length_than_the_embeddings() {
     let three = Int64Array::from(vec![1, 2, 3]);
     let data: Vec<u8> = three.values().iter().flat_map(|x| x.to_le_bytes()).collect();
-    let tensors =
-        safetensors(&[("x", Dtype::F32, &[2, 3], &f32_bytes(&flat())), ("id", Dtype::I64, &[3], &data)]);
+    let tensors = safetensors(&[("x", Dtype::F32, &[2, 3], &f32_bytes(&flat())), ("id", Dtype::I64, &[3], &data)]);
     assert_refused("p.safetensors", &tensors, &["column 'id'", "3 values for 2 rows"]);
 }
 

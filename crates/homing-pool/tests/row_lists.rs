@@ -121,7 +121,11 @@ fn what_names_no_rows_is_refused() {
     assert_refused("r.npy", &npy("<i4", false, "(1, 2)", &[0; 8]), &["unsupported type int32"]);
     assert_refused("r.parquet", &parquet(&[batch(vec![("text", ids())])]), &["no column of embeddings"]);
     let index = Arc::new(Int64Array::from(vec![Some(1), None]));
-    assert_refused("r.parquet", &parquet(&[batch(vec![("index", index)])]), &["row 1 of", "no value in column 'index'"]);
+    assert_refused(
+        "r.parquet",
+        &parquet(&[batch(vec![("index", index)])]),
+        &["row 1 of", "no value in column 'index'"],
+    );
     assert_refused("r.txt", b"\xff\xfe\0", &["does not name rows", "UTF-8"]);
     assert_refused("r.xyz", b"1\n", &["no extension"]);
 }

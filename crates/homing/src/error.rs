@@ -98,7 +98,9 @@ pub enum Error {
         nearest: &'static str,
     },
     /// The rule reads class probabilities.
-    #[error("the rule '{rule}' needs the class probabilities of every pool row; give them, or choose a rule that does without")]
+    #[error(
+        "the rule '{rule}' needs the class probabilities of every pool row; give them, or choose a rule that does without"
+    )]
     NeedsProbabilities {
         /// The rule's name.
         rule: &'static str,

@@ -16,7 +16,12 @@ pub(crate) struct Ledger<'a> {
 
 impl<'a> Ledger<'a> {
     /// `data` is the law given D; `targets` all of A, known as `target_noise` says with noise ρ².
-    pub fn new(mut data: Law<'a>, targets: Option<(Vec<f64>, usize)>, target_noise: TargetNoise, noise_var: f64) -> Self {
+    pub fn new(
+        mut data: Law<'a>,
+        targets: Option<(Vec<f64>, usize)>,
+        target_noise: TargetNoise,
+        noise_var: f64,
+    ) -> Self {
         let joint = targets.as_ref().map(|(points, dim)| given_targets(&data, points, *dim, target_noise, noise_var));
         let targets = targets.map(|(points, dim)| Targets::new(points, dim, &mut data));
         let start_var = targets.as_ref().map_or(0.0, Targets::total_var);

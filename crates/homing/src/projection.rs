@@ -75,8 +75,12 @@ mod tests {
 
     #[test]
     fn the_long_axis_comes_first() {
-        let rows: Vec<f64> =
-            (0..50).flat_map(|i| { let t = f64::from(i) - 24.5; [0.1 * t, 3.0 * t, (f64::from(i) * 2.0).sin()] }).collect();
+        let rows: Vec<f64> = (0..50)
+            .flat_map(|i| {
+                let t = f64::from(i) - 24.5;
+                [0.1 * t, 3.0 * t, (f64::from(i) * 2.0).sin()]
+            })
+            .collect();
         let map = Projection::new(Embeddings::new(&rows[..], 3).unwrap());
         assert!(map.explained[0] > 0.99 && map.explained[1] > 0.0);
         let ends = [map.apply(&rows[..3]), map.apply(&rows[147..])];

@@ -67,9 +67,7 @@ pub fn select(
         for i in 0..size {
             let next = match strategy.batch {
                 Batch::TopB => top.next(),
-                Batch::Sequential => {
-                    take_best(strategy, &tracker, &mut limits, noise_at, plan.seed, first + i as u64)
-                }
+                Batch::Sequential => take_best(strategy, &tracker, &mut limits, noise_at, plan.seed, first + i as u64),
             };
             let end = |picks, ended| Ok(Selection { picks, noise_var, ended });
             let Some((index, score)) = next else { return end(picks, Ended::Limits) };

@@ -165,13 +165,7 @@ impl Strategy {
 
 impl From<&Entry> for Strategy {
     fn from(entry: &Entry) -> Self {
-        Self {
-            name: entry.name,
-            rule: (entry.rule)(),
-            batch: entry.batch,
-            choice: entry.choice,
-            space: entry.space,
-        }
+        Self { name: entry.name, rule: (entry.rule)(), batch: entry.batch, choice: entry.choice, space: entry.space }
     }
 }
 

@@ -39,11 +39,8 @@ impl Targets {
         for (i, c) in covs.iter().enumerate() {
             let before = self.vars[i];
             let var = Variance { value: before - c * c / total, scale: before };
-            self.vars[i] = if var.is_lost() {
-                data.var(&self.points[i * self.dim..(i + 1) * self.dim])
-            } else {
-                var.value
-            };
+            self.vars[i] =
+                if var.is_lost() { data.var(&self.points[i * self.dim..(i + 1) * self.dim]) } else { var.value };
         }
     }
 
@@ -219,7 +216,8 @@ impl<'a> Tracker<'a> {
         }
         self.pass(&update);
         self.recover();
-        if self.targets.as_ref().is_some_and(|t| self.wants.sq_cov && t.total_var() < REFRESH_SQ_COV * self.sq_cov_base) {
+        if self.targets.as_ref().is_some_and(|t| self.wants.sq_cov && t.total_var() < REFRESH_SQ_COV * self.sq_cov_base)
+        {
             let functionals = self.sq_cov_root().expect("the rule wants it");
             self.scan(|tracker, rows, block| {
                 block.sq_cov = tracker.data.scan_squares(&functionals, rows, &mut block.data_columns, block.len);

@@ -51,39 +51,22 @@ pub enum Axis {
 }
 
 /// One line for each named series; `values[i]` is the value after `i` picks. `None` when there is nothing to draw.
-pub fn chart<'a>(
-    axis: &Axis,
-    series: impl IntoIterator<Item = (&'a str, Vec<f64>)>,
-) -> Option<Chart> {
-    let series: Vec<_> = series
-        .into_iter()
-        .map(|(name, values)| (name, thin(&values)))
-        .filter(|(_, points)| points.len() > 1)
-        .collect();
+pub fn chart<'a>(axis: &Axis, series: impl IntoIterator<Item = (&'a str, Vec<f64>)>) -> Option<Chart> {
+    let series: Vec<_> =
+        series.into_iter().map(|(name, values)| (name, thin(&values))).filter(|(_, points)| points.len() > 1).collect();
     let points = || series.iter().flat_map(|(_, points)| points);
     let x_max = points().map(|&(x, _)| x).reduce(f64::max)?;
     let y_domain = match axis {
         Axis::Share => [0.0, 1.0],
         Axis::Amount => points().fold([0.0, 0.0], |[low, high], &(_, y)| [y.min(low), y.max(high)]),
     };
-    let name_length = series
-        .iter()
-        .map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or(0);
-    let label_room = if series.len() > 1 {
-        7.0 * name_length.min(18) as f64 + 12.0
-    } else {
-        12.0
-    };
+    let name_length = series.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let label_room = if series.len() > 1 { 7.0 * name_length.min(18) as f64 + 12.0 } else { 12.0 };
     let right = tenth(WIDTH - label_room);
 
     let x = Scale::new([0.0, x_max], [LEFT, right]);
     let y = Scale::new(y_domain, [BOTTOM, TOP]);
-    let mut lines: Vec<Line> = series
-        .iter()
-        .map(|(name, points)| line(name, points, axis, x, y))
-        .collect();
+    let mut lines: Vec<Line> = series.iter().map(|(name, points)| line(name, points, axis, x, y)).collect();
     part_labels(&mut lines);
     Some(Chart {
         width: WIDTH,
@@ -107,16 +90,11 @@ fn line(name: &str, points: &[(f64, f64)], axis: &Axis, x: Scale, y: Scale) -> L
         Axis::Share => percent(value, Some(1)),
         Axis::Amount => fixed(value, 2),
     };
-    let joined = |number: &dyn Fn(&(f64, f64)) -> String| {
-        points.iter().map(number).collect::<Vec<_>>().join(" ")
-    };
+    let joined = |number: &dyn Fn(&(f64, f64)) -> String| points.iter().map(number).collect::<Vec<_>>().join(" ");
     let &(last_x, last_y) = points.last().expect("a line has two points or more");
     Line {
         name: name.to_owned(),
-        path: format!(
-            "M{}",
-            joined(&|&(px, py)| format!("{} {}", x.at(px), y.at(py)))
-        ),
+        path: format!("M{}", joined(&|&(px, py)| format!("{} {}", x.at(px), y.at(py)))),
         xs: joined(&|&(px, _)| px.to_string()),
         ys: joined(&|&(_, py)| text(py)),
         heights: joined(&|&(_, py)| y.at(py).to_string()),
@@ -161,10 +139,7 @@ mod tests {
         let values: Vec<f64> = (0..10_001).map(f64::from).collect();
         let points = thin(&values);
         assert_eq!(points.len(), MAX_POINTS);
-        assert_eq!(
-            (points[0], points[MAX_POINTS - 1]),
-            ((0.0, 0.0), (10_000.0, 10_000.0))
-        );
+        assert_eq!((points[0], points[MAX_POINTS - 1]), ((0.0, 0.0), (10_000.0, 10_000.0)));
         assert_eq!(thin(&[0.0, f64::NAN, 2.0]), [(0.0, 0.0), (2.0, 2.0)]);
         assert!(thin(&[]).is_empty());
     }
@@ -175,11 +150,7 @@ mod tests {
         let chart = chart(&Axis::Share, series).unwrap();
         let mut heights: Vec<f64> = chart.lines.iter().map(|line| line.label_y).collect();
         heights.sort_by(f64::total_cmp);
-        assert!(
-            heights
-                .windows(2)
-                .all(|pair| pair[1] - pair[0] >= LABEL_HEIGHT - 0.1)
-        );
+        assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= LABEL_HEIGHT - 0.1));
         assert!(heights[2] <= BOTTOM);
     }
 

@@ -7,18 +7,12 @@ pub fn fixed(value: f64, decimals: usize) -> String {
 
 /// Of one, as a percentage.
 pub fn percent(value: f64, decimals: Option<usize>) -> String {
-    finite(value, || {
-        format!("{:.1$}%", 100.0 * value, decimals.unwrap_or(0))
-    })
+    finite(value, || format!("{:.1$}%", 100.0 * value, decimals.unwrap_or(0)))
 }
 
 /// Of one, as the width of a bar: between 0% and 100%.
 pub fn width(value: f64) -> String {
-    let share = if value.is_finite() {
-        value.clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
+    let share = if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 };
     format!("{:.1}%", 100.0 * share)
 }
 
@@ -29,11 +23,7 @@ pub fn compact(value: f64) -> String {
         1e-3..1e6 => {
             let decimals = (3.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize;
             let text = format!("{value:.decimals$}");
-            if decimals > 0 {
-                text.trim_end_matches('0').trim_end_matches('.').to_owned()
-            } else {
-                text
-            }
+            if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
         }
         _ => format!("{value:.2e}"),
     })
@@ -58,22 +48,14 @@ pub fn duration(seconds: f64) -> String {
         ..0.0995 => format!("{:.0} ms", 1e3 * seconds),
         ..9.95 => format!("{seconds:.2} s"),
         ..99.5 => format!("{seconds:.1} s"),
-        _ => format!(
-            "{:.0} min {:02.0} s",
-            (seconds / 60.0).floor(),
-            (seconds % 60.0).floor()
-        ),
+        _ => format!("{:.0} min {:02.0} s", (seconds / 60.0).floor(), (seconds % 60.0).floor()),
     })
 }
 
 /// An amount of memory.
 pub fn memory(bytes: u64) -> String {
     let mebibytes = bytes as f64 / f64::from(1 << 20);
-    if mebibytes < 1000.0 {
-        format!("{mebibytes:.0} MiB")
-    } else {
-        format!("{:.1} GiB", mebibytes / 1024.0)
-    }
+    if mebibytes < 1000.0 { format!("{mebibytes:.0} MiB") } else { format!("{:.1} GiB", mebibytes / 1024.0) }
 }
 
 /// The first so many characters.
@@ -85,11 +67,7 @@ pub fn clip(text: &str, length: usize) -> String {
 }
 
 fn finite(value: f64, text: impl FnOnce() -> String) -> String {
-    if value.is_finite() {
-        text()
-    } else {
-        "–".to_owned()
-    }
+    if value.is_finite() { text() } else { "–".to_owned() }
 }
 
 #[cfg(test)]
@@ -98,16 +76,10 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!(
-            [0.0, 0.031_25, 1.0, 12.345_6, 123_456.0].map(compact),
-            ["0", "0.03125", "1", "12.35", "123456"]
-        );
+        assert_eq!([0.0, 0.031_25, 1.0, 12.345_6, 123_456.0].map(compact), ["0", "0.03125", "1", "12.35", "123456"]);
         assert_eq!(compact(1.5e-9), "1.50e-9");
         assert_eq!([7, 1234, 200_000].map(thousands), ["7", "1,234", "200,000"]);
-        assert_eq!(
-            [0.012, 1.234, 61.0, 125.0].map(duration),
-            ["12 ms", "1.23 s", "61.0 s", "2 min 05 s"]
-        );
+        assert_eq!([0.012, 1.234, 61.0, 125.0].map(duration), ["12 ms", "1.23 s", "61.0 s", "2 min 05 s"]);
         assert_eq!([300 << 20, 3 << 30].map(memory), ["300 MiB", "3.0 GiB"]);
         assert_eq!(clip("añb", 2), "añ…");
     }
@@ -115,11 +87,7 @@ mod tests {
     #[test]
     fn what_is_not_finite_is_a_dash() {
         assert_eq!(
-            (
-                fixed(f64::NAN, 2),
-                percent(f64::INFINITY, None),
-                compact(f64::NAN)
-            ),
+            (fixed(f64::NAN, 2), percent(f64::INFINITY, None), compact(f64::NAN)),
             ("–".into(), "–".into(), "–".into())
         );
         assert_eq!(width(f64::NAN), "0.0%");

@@ -43,12 +43,7 @@ struct Mark {
 
 /// Draws the map with one unit for both axes; `shown` are the picks that have a row in the table.
 pub fn draw(map: &Map, shown: &[Pick]) -> Option<Drawing> {
-    let all = || {
-        [&map.pool, &map.targets, &map.picks]
-            .into_iter()
-            .flatten()
-            .filter(|point| finite(**point))
-    };
+    let all = || [&map.pool, &map.targets, &map.picks].into_iter().flatten().filter(|point| finite(**point));
     let bounds = |axis: usize| {
         let values = || all().map(|point| f64::from(point[axis]));
         Some([values().reduce(f64::min)?, values().reduce(f64::max)?])
@@ -56,68 +51,39 @@ pub fn draw(map: &Map, shown: &[Pick]) -> Option<Drawing> {
     let ([left, right], [low, high]) = (bounds(0)?, bounds(1)?);
 
     // Data units per unit of the drawing: the larger of what each side needs, so that distances stay true.
-    let unit =
-        ((right - left) / (WIDTH - 2.0 * MARGIN)).max((high - low) / (HEIGHT - 2.0 * MARGIN));
+    let unit = ((right - left) / (WIDTH - 2.0 * MARGIN)).max((high - low) / (HEIGHT - 2.0 * MARGIN));
     let around = |[a, b]: [f64; 2], length: f64| {
         let middle = f64::midpoint(a, b);
         [middle - 0.5 * length * unit, middle + 0.5 * length * unit]
     };
     let x = Scale::new(around([left, right], WIDTH), [0.0, WIDTH]);
     let y = Scale::new(around([low, high], HEIGHT), [HEIGHT, 0.0]);
-    let place =
-        |point: &[f32; 2]| finite(*point).then(|| [x.at(point[0].into()), y.at(point[1].into())]);
+    let place = |point: &[f32; 2]| finite(*point).then(|| [x.at(point[0].into()), y.at(point[1].into())]);
     let dots = |points: &[[f32; 2]]| {
-        points
-            .iter()
-            .filter_map(place)
-            .fold(String::new(), |mut path, [x, y]| {
-                write!(path, "M{x} {y}h0").expect("a string takes all text");
-                path
-            })
+        points.iter().filter_map(place).fold(String::new(), |mut path, [x, y]| {
+            write!(path, "M{x} {y}h0").expect("a string takes all text");
+            path
+        })
     };
 
     let marked = shown.len().min(map.picks.len());
     let pick = |(pick, point): (&Pick, &[f32; 2])| {
         let [x, y] = place(point)?;
-        let title = pick
-            .label
-            .as_ref()
-            .map_or_else(|| pick.id.clone(), |label| format!("{} · {label}", pick.id));
-        Some(Mark {
-            number: pick.rank,
-            numbered: pick.rank <= NUMBERED,
-            x,
-            y,
-            title,
-        })
+        let title = pick.label.as_ref().map_or_else(|| pick.id.clone(), |label| format!("{} · {label}", pick.id));
+        Some(Mark { number: pick.rank, numbered: pick.rank <= NUMBERED, x, y, title })
     };
     let target = |(number, point): (usize, &[f32; 2])| {
         let [x, y] = place(point)?;
-        Some(Mark {
-            number,
-            numbered: false,
-            x,
-            y,
-            title: String::new(),
-        })
+        Some(Mark { number, numbered: false, x, y, title: String::new() })
     };
     Some(Drawing {
         width: WIDTH,
         height: HEIGHT,
         x_ticks: x.ticks(8, |_, _| String::new()),
         y_ticks: y.ticks(6, |_, _| String::new()),
-        pool: map
-            .pool
-            .chunks(map.pool.len().div_ceil(LAYERS).max(1))
-            .map(dots)
-            .collect(),
+        pool: map.pool.chunks(map.pool.len().div_ceil(LAYERS).max(1)).map(dots).collect(),
         targets: map.targets.iter().enumerate().filter_map(target).collect(),
-        picks: shown
-            .iter()
-            .zip(&map.picks)
-            .rev()
-            .filter_map(pick)
-            .collect(),
+        picks: shown.iter().zip(&map.picks).rev().filter_map(pick).collect(),
         more_picks: dots(&map.picks[marked..]),
         explained: map.explained,
     })
@@ -132,30 +98,16 @@ mod tests {
     use super::*;
 
     fn square() -> Map {
-        Map {
-            pool: vec![[-1.0, -1.0], [1.0, 1.0]],
-            targets: vec![[0.0, 0.0]],
-            ..Map::default()
-        }
+        Map { pool: vec![[-1.0, -1.0], [1.0, 1.0]], targets: vec![[0.0, 0.0]], ..Map::default() }
     }
 
     #[test]
     fn both_axes_have_one_unit() {
         let drawing = draw(&square(), &[]).unwrap();
-        let dots: Vec<f64> = drawing
-            .pool
-            .concat()
-            .split(['M', ' ', 'h'])
-            .filter_map(|n| n.parse().ok())
-            .collect();
-        let [x0, y0, _, x1, y1, _] = dots[..] else {
-            panic!("two dots: {dots:?}")
-        };
+        let dots: Vec<f64> = drawing.pool.concat().split(['M', ' ', 'h']).filter_map(|n| n.parse().ok()).collect();
+        let [x0, y0, _, x1, y1, _] = dots[..] else { panic!("two dots: {dots:?}") };
         assert!(((x1 - x0) - (y0 - y1)).abs() < 0.3, "{dots:?}");
-        assert_eq!(
-            (drawing.targets[0].x, drawing.targets[0].y),
-            (WIDTH / 2.0, drawing.height / 2.0)
-        );
+        assert_eq!((drawing.targets[0].x, drawing.targets[0].y), (WIDTH / 2.0, drawing.height / 2.0));
     }
 
     #[test]

@@ -181,12 +181,7 @@ pub struct Target {
 /// Writes the report as one HTML page.
 pub fn render(report: &Report) -> anyhow::Result<String> {
     let mut pages = Environment::new();
-    pages.set_syntax(
-        SyntaxConfig::builder()
-            .trim_blocks(true)
-            .lstrip_blocks(true)
-            .build()?,
-    );
+    pages.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     pages.add_filter("fixed", format::fixed);
     pages.add_filter("percent", format::percent);
     pages.add_filter("width", format::width);
@@ -201,9 +196,7 @@ pub fn render(report: &Report) -> anyhow::Result<String> {
     pages.add_template("figures.html", include_str!("figures.html"))?;
     pages.add_template("tables.html", include_str!("tables.html"))?;
     pages.add_template("report.html", include_str!("report.html"))?;
-    Ok(pages
-        .get_template("report.html")?
-        .render(Serde(page::page(report)))?)
+    Ok(pages.get_template("report.html")?.render(Serde(page::page(report)))?)
 }
 
 #[cfg(test)]

@@ -76,9 +76,7 @@ pub fn page(report: &Report) -> Page<'_> {
         largest_gain: largest(shown.iter().map(|pick| Some(pick.gain))).unwrap_or(0.0),
         columns: Columns {
             variance_left: shown.iter().any(|pick| pick.variance_left.is_some()),
-            score: shown
-                .iter()
-                .any(|pick| (pick.score - pick.gain).abs() > 1e-6 * pick.gain.abs()),
+            score: shown.iter().any(|pick| (pick.score - pick.gain).abs() > 1e-6 * pick.gain.abs()),
             serves: why().any(|why| !why.serves.is_empty()),
             nearest: why().any(|why| !why.nearest.is_empty()),
             redundant: why().any(|why| why.redundant.is_some()),
@@ -91,51 +89,24 @@ pub fn page(report: &Report) -> Page<'_> {
             task_share: largest(report.comparison.iter().map(|rule| rule.task_share)),
             accuracy: largest(report.comparison.iter().map(|rule| rule.accuracy)),
             information: largest(report.comparison.iter().map(|rule| rule.information)),
-            pictured: report
-                .comparison
-                .iter()
-                .any(|rule| !rule.first_picks.is_empty()),
+            pictured: report.comparison.iter().any(|rule| !rule.first_picks.is_empty()),
         },
         targets: target_rows(&report.targets),
         target_count: report.targets.len(),
-        pictures: report
-            .targets
-            .iter()
-            .filter_map(|target| Some((target.index, target.thumbnail.as_ref()?)))
-            .collect(),
+        pictures: report.targets.iter().filter_map(|target| Some((target.index, target.thumbnail.as_ref()?))).collect(),
     }
 }
 
 fn information_chart(report: &Report) -> Option<Chart> {
     let own = report.picks.iter().map(|pick| pick.information).collect();
-    let others = report
-        .others
-        .iter()
-        .map(|other| (&*other.name, other.information.clone()));
-    chart(
-        &Axis::Amount,
-        std::iter::once((&*report.facts.rule, own))
-            .chain(others)
-            .map(|line| from(0.0, line)),
-    )
+    let others = report.others.iter().map(|other| (&*other.name, other.information.clone()));
+    chart(&Axis::Amount, std::iter::once((&*report.facts.rule, own)).chain(others).map(|line| from(0.0, line)))
 }
 
 fn variance_chart(report: &Report) -> Option<Chart> {
-    let own = report
-        .picks
-        .iter()
-        .map_while(|pick| pick.variance_left)
-        .collect();
-    let others = report
-        .others
-        .iter()
-        .map(|other| (&*other.name, other.variance_left.clone()));
-    chart(
-        &Axis::Share,
-        std::iter::once((&*report.facts.rule, own))
-            .chain(others)
-            .map(|line| from(1.0, line)),
-    )
+    let own = report.picks.iter().map_while(|pick| pick.variance_left).collect();
+    let others = report.others.iter().map(|other| (&*other.name, other.variance_left.clone()));
+    chart(&Axis::Share, std::iter::once((&*report.facts.rule, own)).chain(others).map(|line| from(1.0, line)))
 }
 
 /// Puts the value before the first pick in front; a line without picks stays empty.
@@ -149,21 +120,12 @@ fn from(start: f64, (name, mut values): (&str, Vec<f64>)) -> (&str, Vec<f64>) {
 /// The least served first: they are where more picks would help.
 fn target_rows(targets: &[Target]) -> Vec<TargetRow<'_>> {
     let share_left = |target: &Target| target.variance_left / target.variance_before;
-    let mut rows: Vec<_> = targets
-        .iter()
-        .map(|target| TargetRow {
-            target,
-            share_left: share_left(target),
-        })
-        .collect();
+    let mut rows: Vec<_> = targets.iter().map(|target| TargetRow { target, share_left: share_left(target) }).collect();
     rows.sort_by(|a, b| b.share_left.total_cmp(&a.share_left));
     rows.truncate(MAX_TARGETS);
     rows
 }
 
 fn largest(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    values
-        .flatten()
-        .filter(|value| value.is_finite())
-        .reduce(f64::max)
+    values.flatten().filter(|value| value.is_finite()).reduce(f64::max)
 }

@@ -16,24 +16,14 @@ impl Scale {
     pub fn at(&self, value: f64) -> f64 {
         let [low, high] = self.domain;
         let [start, end] = self.range;
-        let share = if high > low {
-            (value - low) / (high - low)
-        } else {
-            0.5
-        };
+        let share = if high > low { (value - low) / (high - low) } else { 0.5 };
         tenth(start + share * (end - start))
     }
 
     /// Labelled positions at about `count` round numbers.
     pub fn ticks(&self, count: usize, label: impl Fn(f64, usize) -> String) -> Vec<Tick> {
         let (values, decimals) = ticks(self.domain, count);
-        values
-            .into_iter()
-            .map(|value| Tick {
-                at: self.at(value),
-                label: label(value, decimals),
-            })
-            .collect()
+        values.into_iter().map(|value| Tick { at: self.at(value), label: label(value, decimals) }).collect()
     }
 }
 
@@ -51,10 +41,7 @@ pub fn ticks([low, high]: [f64; 2], count: usize) -> (Vec<f64>, usize) {
         return (vec![low], 0);
     }
     let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .map(|unit| unit * power)
-        .into_iter()
-        .find(|&step| step >= rough * 0.999);
+    let step = [1.0, 2.0, 5.0, 10.0].map(|unit| unit * power).into_iter().find(|&step| step >= rough * 0.999);
     let step = step.unwrap_or(10.0 * power);
     // A hair of slack keeps an end point that rounding moved just outside.
     let first = (low / step - 1e-9).ceil() as i64;
@@ -75,10 +62,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_inside() {
         assert_eq!(ticks([0.0, 1.0], 4), (vec![0.0, 0.5, 1.0], 1));
-        assert_eq!(
-            ticks([0.0, 100.0], 5).0,
-            [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
-        );
+        assert_eq!(ticks([0.0, 100.0], 5).0, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(ticks([0.0, 37.0], 4).0, [0.0, 10.0, 20.0, 30.0]);
         assert_eq!(ticks([-3.2, 4.1], 4).0, [-2.0, 0.0, 2.0, 4.0]);
         assert_eq!(ticks([0.0, 0.0031], 4), (vec![0.0, 0.001, 0.002, 0.003], 3));
@@ -94,9 +78,6 @@ mod tests {
     #[test]
     fn ends_of_the_domain_are_ends_of_the_range() {
         let down = Scale::new([0.0, 4.0], [200.0, 10.0]);
-        assert_eq!(
-            [0.0, 2.0, 4.0].map(|value| down.at(value)),
-            [200.0, 105.0, 10.0]
-        );
+        assert_eq!([0.0, 2.0, 4.0].map(|value| down.at(value)), [200.0, 105.0, 10.0]);
     }
 }

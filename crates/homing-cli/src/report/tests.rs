@@ -10,21 +10,11 @@ fn report(picks: usize) -> Report {
         gain: (rank as f64).ln_1p() - (rank as f64 - 1.0).ln_1p(),
         variance_left: Some(1.0 / (1.0 + rank as f64)),
         why: Some(Why {
-            serves: vec![Served {
-                target: 0,
-                share: 0.5,
-            }],
-            nearest: vec![Near {
-                target: 0,
-                cosine: 0.9,
-            }],
+            serves: vec![Served { target: 0, share: 0.5 }],
+            nearest: vec![Near { target: 0, cosine: 0.9 }],
             redundant: Some(Redundant {
                 count: 3,
-                example: Some(Duplicate {
-                    index: 2,
-                    id: "twin".into(),
-                    similarity: 0.99,
-                }),
+                example: Some(Duplicate { index: 2, id: "twin".into(), similarity: 0.99 }),
             }),
         }),
         thumbnail: Some(Thumbnail([3; 64])),
@@ -33,12 +23,7 @@ fn report(picks: usize) -> Report {
     let spread = |n: usize| [(n as f32 * 0.7).sin(), (n as f32 * 1.3).cos()];
     Report {
         title: "Digits".into(),
-        facts: Facts {
-            rule: "itl".into(),
-            rows: 200_000,
-            target_count: 1,
-            ..Facts::default()
-        },
+        facts: Facts { rule: "itl".into(), rows: 200_000, target_count: 1, ..Facts::default() },
         picks: (1..=picks).map(pick).collect(),
         map: Some(Map {
             pool: (0..3000).map(spread).collect(),
@@ -46,17 +31,8 @@ fn report(picks: usize) -> Report {
             picks: (0..picks).map(spread).collect(),
             explained: [0.3, 0.2],
         }),
-        comparison: vec![Contender {
-            rule: "itl".into(),
-            accuracy: Some(0.9),
-            ..Contender::default()
-        }],
-        targets: vec![Target {
-            variance_before: 1.0,
-            variance_left: 0.2,
-            helped_most: Some(1),
-            ..Target::default()
-        }],
+        comparison: vec![Contender { rule: "itl".into(), accuracy: Some(0.9), ..Contender::default() }],
+        targets: vec![Target { variance_before: 1.0, variance_left: 0.2, helped_most: Some(1), ..Target::default() }],
         ..Report::default()
     }
 }
@@ -69,11 +45,7 @@ fn text_from_outside_is_escaped() {
     report.warnings.push(attack.into());
     report.facts.rule = attack.into();
     report.facts.pool_file = attack.into();
-    report.others.push(Series {
-        name: attack.into(),
-        information: vec![1.0, 2.0],
-        variance_left: vec![],
-    });
+    report.others.push(Series { name: attack.into(), information: vec![1.0, 2.0], variance_left: vec![] });
     report.comparison[0].rule = attack.into();
     report.targets[0].id = Some(attack.into());
     let pick = &mut report.picks[0];
@@ -124,11 +96,7 @@ fn numbers_that_are_not_finite_do_not_show() {
     map.picks[0] = [f32::NAN; 2];
     map.explained[0] = bad;
     let html = render(&report).unwrap();
-    assert!(
-        !html.contains("NaN") && !html.contains("inf"),
-        "{:?}",
-        html.find("NaN").or(html.find("inf"))
-    );
+    assert!(!html.contains("NaN") && !html.contains("inf"), "{:?}", html.find("NaN").or(html.find("inf")));
 }
 
 #[test]

@@ -18,20 +18,12 @@ impl Thumbnail {
         file.extend([106_u32, 0, 74, 12].into_iter().flat_map(u32::to_le_bytes));
         // Width, height, planes, bits a pixel.
         file.extend([8_u16, 8, 1, 4].into_iter().flat_map(u16::to_le_bytes));
-        let blend = |level: u16, paper: u8, ink: u8| {
-            ((u16::from(paper) * (15 - level) + u16::from(ink) * level) / 15) as u8
-        };
-        file.extend(
-            (0..16).flat_map(|level| {
-                [0, 1, 2].map(|channel| blend(level, PAPER[channel], INK[channel]))
-            }),
-        );
+        let blend =
+            |level: u16, paper: u8, ink: u8| ((u16::from(paper) * (15 - level) + u16::from(ink) * level) / 15) as u8;
+        file.extend((0..16).flat_map(|level| [0, 1, 2].map(|channel| blend(level, PAPER[channel], INK[channel]))));
         let level = |pixel: u8| pixel.min(16) * 15 / 16;
         let rows_from_below = self.0.chunks(SIDE).rev();
-        file.extend(
-            rows_from_below
-                .flat_map(|row| row.chunks(2).map(|two| level(two[0]) << 4 | level(two[1]))),
-        );
+        file.extend(rows_from_below.flat_map(|row| row.chunks(2).map(|two| level(two[0]) << 4 | level(two[1]))));
         format!("data:image/bmp;base64,{}", base64(&file))
     }
 }
@@ -47,9 +39,7 @@ fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
-        let bits = (0..3).fold(0, |bits, n| {
-            bits << 8 | usize::from(*chunk.get(n).unwrap_or(&0))
-        });
+        let bits = (0..3).fold(0, |bits, n| bits << 8 | usize::from(*chunk.get(n).unwrap_or(&0)));
         for n in 0..4 {
             let digit = char::from(DIGITS[bits >> (18 - 6 * n) & 63]);
             text.push(if n <= chunk.len() { digit } else { '=' });
@@ -73,9 +63,6 @@ mod tests {
     #[test]
     fn a_picture_is_short_and_no_pixel_is_out_of_range() {
         assert!(Thumbnail([16; 64]).data_uri().len() < 170);
-        assert_eq!(
-            Thumbnail([16; 64]).data_uri(),
-            Thumbnail([255; 64]).data_uri()
-        );
+        assert_eq!(Thumbnail([16; 64]).data_uri(), Thumbnail([255; 64]).data_uri());
     }
 }

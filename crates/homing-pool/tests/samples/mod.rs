@@ -62,9 +62,8 @@ pub fn unicode(texts: &[&str]) -> Vec<u8> {
 }
 
 pub fn safetensors(tensors: &[(&str, Dtype, &[usize], &[u8])]) -> Vec<u8> {
-    let views = tensors
-        .iter()
-        .map(|&(name, dtype, shape, data)| (name, TensorView::new(dtype, shape.to_vec(), data).unwrap()));
+    let views =
+        tensors.iter().map(|&(name, dtype, shape, data)| (name, TensorView::new(dtype, shape.to_vec(), data).unwrap()));
     safetensors::serialize(views, None).unwrap()
 }
 
@@ -136,7 +135,11 @@ pub fn every() -> Vec<(&'static str, Format, Vec<u8>)> {
     let id_npy = npy("<U1", false, "(2,)", &unicode(&["a", "b"]));
     vec![
         ("plain.npy", Format::Npy, plain_npy()),
-        ("columns.npy", Format::Npy, npy(">f8", true, "(2, 3)", &bytes_of(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0], f64::to_be_bytes))),
+        (
+            "columns.npy",
+            Format::Npy,
+            npy(">f8", true, "(2, 3)", &bytes_of(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0], f64::to_be_bytes)),
+        ),
         ("stored.npz", Format::Npz, npz(&[named_npy("emb"), ("id", id_npy.clone())], false)),
         ("deflated.npz", Format::Npz, npz(&[named_npy("emb"), ("id", id_npy)], true)),
         ("plain.safetensors", Format::Safetensors, plain_safetensors()),

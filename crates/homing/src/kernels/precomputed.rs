@@ -16,7 +16,11 @@ impl<'a> Precomputed<'a> {
     /// Takes a square, symmetric matrix with a non-negative diagonal.
     pub fn new(matrix: Embeddings<'a>) -> Result<Self> {
         if matrix.rows() != matrix.dim() {
-            return Err(Error::Length { what: "columns of the kernel matrix", got: matrix.dim(), expected: matrix.rows() });
+            return Err(Error::Length {
+                what: "columns of the kernel matrix",
+                got: matrix.dim(),
+                expected: matrix.rows(),
+            });
         }
         matrix.check_finite("kernel matrix")?;
         let kernel = Self { matrix };

@@ -35,11 +35,8 @@ mod tests {
     fn the_product_is_the_inner_product_of_the_gradients() {
         let h = [0.5, -1.0, 2.0, 0.25];
         let p = [0.2, 0.7, 0.1, 0.5, 0.25, 0.25];
-        let points = Points::loss_gradient(
-            Embeddings::new(&h[..], 2).unwrap(),
-            Embeddings::new(&p[..], 3).unwrap(),
-        )
-        .unwrap();
+        let points =
+            Points::loss_gradient(Embeddings::new(&h[..], 2).unwrap(), Embeddings::new(&p[..], 3).unwrap()).unwrap();
         // ∂ℓ/∂W[c][f] = (p_c − 1{c = ŷ}) · [h, 1]_f, written out.
         let gradient = |i: usize| -> Vec<f64> {
             let y = [1, 0][i];

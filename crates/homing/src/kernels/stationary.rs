@@ -132,9 +132,8 @@ mod tests {
         let half = Matern::new(0.5, 1.0).unwrap().eval(&x, &y);
         assert!((laplace - half).abs() < 1e-15, "in one dimension ν = 1/2 is the Laplace kernel");
         let gaussian = Gaussian::new(1.0).unwrap().eval(&x, &y);
-        let errors: Vec<f64> = [5.0, 15.0, 45.0]
-            .map(|nu| (Matern::new(nu, 1.0).unwrap().eval(&x, &y) - gaussian).abs())
-            .to_vec();
+        let errors: Vec<f64> =
+            [5.0, 15.0, 45.0].map(|nu| (Matern::new(nu, 1.0).unwrap().eval(&x, &y) - gaussian).abs()).to_vec();
         assert!(errors[0] > errors[1] && errors[1] > errors[2] && errors[2] < errors[0] / 8.0, "{errors:?}");
     }
 

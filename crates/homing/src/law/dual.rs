@@ -81,8 +81,7 @@ impl<'a> DualLaw<'a> {
         let dim = rows.len() / count;
         for done in columns.len() / count..steps {
             let step = &self.steps[done];
-            let mut column: Vec<f64> =
-                rows.chunks_exact(dim).map(|x| self.kernel.eval(x, &step.point)).collect();
+            let mut column: Vec<f64> = rows.chunks_exact(dim).map(|x| self.kernel.eval(x, &step.point)).collect();
             subtract(&step.whitened, columns, &mut column);
             column.iter_mut().for_each(|g| *g /= step.std);
             columns.extend(column);

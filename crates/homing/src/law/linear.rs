@@ -189,11 +189,7 @@ impl LinearLaw {
             return columns;
         }
         let (directions, sizes) = right_singular(&columns, self.dim);
-        directions
-            .into_iter()
-            .zip(sizes)
-            .map(|(direction, s)| direction.into_iter().map(|v| v * s).collect())
-            .collect()
+        directions.into_iter().zip(sizes).map(|(direction, s)| direction.into_iter().map(|v| v * s).collect()).collect()
     }
 }
 

@@ -122,7 +122,13 @@ impl<'a> Law<'a> {
     }
 
     /// Sums of squared covariances of a block of rows with some functionals.
-    pub fn scan_squares(&self, functionals: &[Functional], rows: &[f64], columns: &mut Columns, len: usize) -> Vec<f64> {
+    pub fn scan_squares(
+        &self,
+        functionals: &[Functional],
+        rows: &[f64],
+        columns: &mut Columns,
+        len: usize,
+    ) -> Vec<f64> {
         let mut sums = vec![0.0; len];
         let mut covs = vec![0.0; len];
         for functional in functionals {

@@ -42,6 +42,7 @@ pub trait Rule: Send + Sync {
 
 /// The numbers a rule reads from a [`Candidate`]; those not asked for are zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // a set of flags is what it is
 pub struct Wants {
     /// [`Candidate::var`].
     pub var: bool,
@@ -105,7 +106,5 @@ fn entropy(p: &[f64]) -> f64 {
 
 /// The two largest entries.
 fn top_two(p: &[f64]) -> (f64, f64) {
-    p.iter().fold((0.0, 0.0), |(first, second), &p| {
-        if p > first { (p, first) } else { (first, f64::max(second, p)) }
-    })
+    p.iter().fold((0.0, 0.0), |(first, second), &p| if p > first { (p, first) } else { (first, f64::max(second, p)) })
 }

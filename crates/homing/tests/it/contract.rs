@@ -1,6 +1,6 @@
 //! The same questions to every row of the strategy table.
 
-use homing::{Embeddings, Ended, Error, Plan, Selection, STRATEGIES, Strategy, Task};
+use homing::{Embeddings, Ended, Error, Plan, STRATEGIES, Selection, Strategy, Task};
 
 use crate::oracle::{points, rng, run, uniform_rows, view};
 
@@ -129,7 +129,8 @@ fn what_a_strategy_says_it_needs_is_what_it_refuses_to_miss() {
         let name = strategy.name();
         let without_targets = if strategy.needs_targets() { Err(Error::NeedsTargets { rule: name }) } else { Ok(()) };
         assert_eq!(outcome(false, true), without_targets);
-        let without = if strategy.needs_probabilities() { Err(Error::NeedsProbabilities { rule: name }) } else { Ok(()) };
+        let without =
+            if strategy.needs_probabilities() { Err(Error::NeedsProbabilities { rule: name }) } else { Ok(()) };
         assert_eq!(outcome(true, false), without);
     }
 }

@@ -38,11 +38,15 @@ fn noise_from_1e_6_to_1e3_with_norms_from_1e_3_to_1e3() {
             let (pool, target) = (view(&s), view(&a));
             let task = Task::new(points(&pool, 5), Some(points(&target, 5)));
             for rule in ["itl", "itl-exact", "vtl", "ctl", "undirected-itl"] {
-                let plan = Plan { strategy: rule.parse().unwrap(), count: 60, noise: Noise::Std(std), ..Plan::default() };
+                let plan =
+                    Plan { strategy: rule.parse().unwrap(), count: 60, noise: Noise::Std(std), ..Plan::default() };
                 let selection = run(&task, &plan);
                 assert_eq!(selection.picks.len(), 60);
                 for pick in &selection.picks {
-                    assert!(pick.score.is_finite() && pick.information.is_finite(), "{rule} norm {norm} ρ {std}: {pick:?}");
+                    assert!(
+                        pick.score.is_finite() && pick.information.is_finite(),
+                        "{rule} norm {norm} ρ {std}: {pick:?}"
+                    );
                     assert!(rule == "ctl" || pick.score >= 0.0, "{rule} norm {norm} ρ {std}: {pick:?}");
                 }
             }

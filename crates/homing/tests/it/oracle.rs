@@ -44,10 +44,8 @@ pub fn condition(k: &Matrix, j: usize, noise_var: f64) -> Matrix {
 
 /// ln |K_II + ρ²I| by Gaussian elimination.
 pub fn ln_det(k: &Matrix, of: &[usize], noise_var: f64) -> f64 {
-    let mut m: Matrix = of
-        .iter()
-        .map(|&i| of.iter().map(|&j| k[i][j] + if i == j { noise_var } else { 0.0 }).collect())
-        .collect();
+    let mut m: Matrix =
+        of.iter().map(|&i| of.iter().map(|&j| k[i][j] + if i == j { noise_var } else { 0.0 }).collect()).collect();
     let mut sum = 0.0;
     for p in 0..m.len() {
         sum += m[p][p].ln();
@@ -70,7 +68,13 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    pub fn new(kernel: &dyn Kernel, pool: &[Vec<f64>], targets: &[Vec<f64>], observed: &[Vec<f64>], noise_var: f64) -> Self {
+    pub fn new(
+        kernel: &dyn Kernel,
+        pool: &[Vec<f64>],
+        targets: &[Vec<f64>],
+        observed: &[Vec<f64>],
+        noise_var: f64,
+    ) -> Self {
         let all: Vec<Vec<f64>> = [pool, targets, observed].concat();
         let mut k = gram(kernel, &all);
         for j in pool.len() + targets.len()..all.len() {
@@ -123,8 +127,16 @@ pub fn assert_greedy(rule: &str, mut oracle: Oracle, selection: &Selection, tole
         let best = (0..oracle.pool).filter(|&x| !taken[x]).map(|x| scores[x]).fold(f64::NEG_INFINITY, f64::max);
         assert!(!taken[pick.index], "{rule}: row {} picked twice", pick.index);
         let (got, want) = (pick.score, scores[pick.index]);
-        assert!((got - want).abs() <= tolerance * (1.0 + want.abs()), "{rule} rank {}: score {got}, oracle {want}", pick.rank);
-        assert!(want >= best - tolerance * (1.0 + best.abs()), "{rule} rank {}: {want} picked, {best} was there", pick.rank);
+        assert!(
+            (got - want).abs() <= tolerance * (1.0 + want.abs()),
+            "{rule} rank {}: score {got}, oracle {want}",
+            pick.rank
+        );
+        assert!(
+            want >= best - tolerance * (1.0 + best.abs()),
+            "{rule} rank {}: {want} picked, {best} was there",
+            pick.rank
+        );
         taken[pick.index] = true;
         oracle.observe(pick.index);
     }

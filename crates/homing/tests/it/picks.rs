@@ -58,7 +58,8 @@ fn every_kernel() {
         for rule in SEQUENTIAL {
             let mut rng = rng(7);
             // More than one block of rows, so that blocks are joined.
-            let (s, a, d) = (uniform_rows(&mut rng, 300, 5), uniform_rows(&mut rng, 4, 5), uniform_rows(&mut rng, 2, 5));
+            let (s, a, d) =
+                (uniform_rows(&mut rng, 300, 5), uniform_rows(&mut rng, 4, 5), uniform_rows(&mut rng, 2, 5));
             let (pool, target, seen) = (view(&s), view(&a), view(&d));
             let task = Task {
                 kernel,

@@ -3,8 +3,8 @@
 //! The inputs are made portably (see `tests/data/activeft.md`); activeft computes in f32, selects with repetition, and its
 //! ITL has no ρ² inside the logarithm.
 
-use homing::{Batch, Choice, Noise, Plan, Strategy, Task};
 use homing::rules::{Candidate, Rule, TargetNoise, Wants};
+use homing::{Batch, Choice, Noise, Plan, Strategy, Task};
 
 use crate::oracle::{points, run};
 
@@ -58,7 +58,8 @@ fn picks_and_values_of_activeft() {
         };
         let undirected = rule == "UndirectedVTL";
         let task = Task { targets: if undirected { Some(points(&pool, 16)) } else { task.targets }, ..task };
-        let indices: Vec<usize> = want["idx"].as_array().unwrap().iter().map(|i| i.as_u64().unwrap() as usize).collect();
+        let indices: Vec<usize> =
+            want["idx"].as_array().unwrap().iter().map(|i| i.as_u64().unwrap() as usize).collect();
         let plan = Plan {
             strategy,
             count: indices.len(),

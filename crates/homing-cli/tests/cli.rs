@@ -1,0 +1,299 @@
+//! The command, driven as a process: what it writes, and what it says when it cannot.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+
+/// A folder with a pool of 40 × 3 numbers and 2 targets.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        folder.write("pool.csv", &pool_csv(40));
+        folder.write("targets.csv", "x,y,z\n0.9,0.1,0.2\n-0.1,0.8,0.3\n");
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn homing(&self, arguments: &str) -> Output {
+        Command::cargo_bin("homing").unwrap().current_dir(self.0.path()).args(arguments.split_whitespace()).output().unwrap()
+    }
+
+    /// Runs and expects success; standard output.
+    fn succeeds(&self, arguments: &str) -> String {
+        let output = self.homing(arguments);
+        assert!(output.status.success(), "homing {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs and expects one sentence with all of these words, exit code 2, and no new file.
+    fn refuses(&self, arguments: &str, words: &[&str]) {
+        let before = self.listing();
+        let output = self.homing(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "homing {arguments}: {said}");
+        assert!(output.stdout.is_empty(), "homing {arguments} wrote to standard output");
+        for word in words {
+            assert!(said.contains(word), "homing {arguments}: no '{word}' in: {said}");
+        }
+        assert_eq!(said.trim_end().lines().count(), 1, "one sentence: {said}");
+        assert_eq!(self.listing(), before, "homing {arguments} left a file behind");
+    }
+
+    fn listing(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files: Vec<_> = fs::read_dir(self.0.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+            .map(|path| (path.clone(), fs::read(path).unwrap()))
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+fn pool_csv(rows: usize) -> String {
+    let mut text = String::from("id,source,cost,x,y,z\n");
+    for i in 0..rows {
+        let t = i as f64;
+        let source = ["web", "books", "chat"][i % 3];
+        text += &format!("doc-{i},{source},{},{},{},{}\n", 1 + i % 4, (t * 0.7).sin(), (t * 1.3).cos(), (t * 2.1).sin());
+    }
+    text
+}
+
+const SELECT: &str = "select pool.csv --targets targets.csv --cost-column cost --group-column source";
+
+fn rows_of(csv: &str) -> Vec<Vec<String>> {
+    csv.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn csv_on_standard_output_and_nothing_else_there() {
+    let folder = Folder::new();
+    let csv = folder.succeeds(&format!("{SELECT} -n 5 --out -"));
+    assert_eq!(csv.lines().next(), Some("rank,index,id,score,information,variance_left"));
+    let rows = rows_of(&csv);
+    assert_eq!(rows.len(), 5);
+    for (i, row) in rows.iter().enumerate() {
+        assert_eq!(row[0], (i + 1).to_string());
+        assert_eq!(row[2], format!("doc-{}", row[1]));
+        assert!(row[3..].iter().all(|number| number.parse::<f64>().unwrap().is_finite()));
+    }
+    let informations: Vec<f64> = rows.iter().map(|row| row[4].parse().unwrap()).collect();
+    assert!(informations.is_sorted());
+}
+
+#[test]
+fn one_thread_and_many_write_the_same_bytes() {
+    let folder = Folder::new();
+    for extension in ["csv", "jsonl", "parquet", "npy"] {
+        let bytes = |threads: usize| {
+            folder.succeeds(&format!("{SELECT} -n 7 --threads {threads} --out picks.{extension} --quiet"));
+            fs::read(folder.path(&format!("picks.{extension}"))).unwrap()
+        };
+        let first = bytes(1);
+        assert_eq!(first, bytes(4), "{extension}");
+        assert_eq!(first, bytes(1), "{extension}");
+    }
+}
+
+#[test]
+fn every_rule_runs() {
+    let folder = Folder::new();
+    let probabilities: String = (1..41).map(|i| format!("{},{}\n", f64::from(i) / 41.0, 1.0 - f64::from(i) / 41.0)).collect();
+    folder.write("p.csv", &probabilities);
+    for entry in homing::STRATEGIES {
+        let csv = folder.succeeds(&format!("{SELECT} -n 3 --rule {} --probabilities p.csv --out - -q", entry.name));
+        assert_eq!(rows_of(&csv).len(), 3, "{}", entry.name);
+    }
+}
+
+#[test]
+fn rules_lists_the_whole_table() {
+    let text = Folder::new().succeeds("rules");
+    for entry in homing::STRATEGIES {
+        assert!(text.contains(entry.name) && text.contains(entry.formula));
+    }
+}
+
+#[test]
+fn picks_written_are_rows_observed_in_any_format() {
+    let folder = Folder::new();
+    let whole = rows_of(&folder.succeeds(&format!("{SELECT} -n 8 --out - -q")));
+    let index = |row: &Vec<String>| row[1].clone();
+    for extension in ["csv", "jsonl", "parquet", "npy"] {
+        folder.succeeds(&format!("{SELECT} -n 5 --out first.{extension} -q"));
+        let rest = rows_of(&folder.succeeds(&format!("{SELECT} -n 3 --observed first.{extension} --out - -q")));
+        let want: Vec<String> = whole[5..].iter().map(index).collect();
+        assert_eq!(rest.iter().map(index).collect::<Vec<_>>(), want, "{extension}");
+    }
+    let ids: String = whole[..5].iter().map(|row| format!("{}\n", row[2])).collect();
+    folder.write("ids.txt", &ids);
+    let rest = rows_of(&folder.succeeds(&format!("{SELECT} -n 3 --observed ids.txt --out - -q")));
+    assert_eq!(rest.iter().map(index).collect::<Vec<_>>(), whole[5..].iter().map(index).collect::<Vec<_>>());
+}
+
+#[test]
+fn limits_from_columns() {
+    let folder = Folder::new();
+    let rows = rows_of(&folder.succeeds(&format!("{SELECT} -n 9 --quota web=1 --quota 4 --out - -q")));
+    let from = |group: usize| rows.iter().filter(|row| row[1].parse::<usize>().unwrap() % 3 == group).count();
+    assert_eq!((from(0), from(1), from(2)), (1, 4, 4));
+    let rows = rows_of(&folder.succeeds(&format!("{SELECT} -n 40 --budget 6 --out - -q")));
+    let spent: usize = rows.iter().map(|row| 1 + row[1].parse::<usize>().unwrap() % 4).sum();
+    assert!(spent <= 6 && !rows.is_empty());
+    folder.write("no.txt", "0\n1\n2\n");
+    let rows = rows_of(&folder.succeeds(&format!("{SELECT} -n 37 --forbid no.txt --out - -q")));
+    assert!(rows.iter().all(|row| !["0", "1", "2"].contains(&row[1].as_str())));
+}
+
+#[test]
+fn every_kernel_target_sample_and_stop_runs() {
+    let folder = Folder::new();
+    for options in [
+        "--kernel gaussian:1",
+        "--kernel laplace:1.5",
+        "--kernel matern:1.5:1",
+        "--center",
+        "--target-sample 0.5",
+        "--target-sample 1 --round-size 2",
+        "--target-sample max-det:1",
+        "--target-sample max-dist:1",
+        "--stop-variance 0.9999",
+        "--min-gain 0",
+        "--noise-std 0.3 --seed 4",
+    ] {
+        let csv = folder.succeeds(&format!("{SELECT} -n 4 {options} --out - -q"));
+        assert!(!rows_of(&csv).is_empty(), "{options}");
+    }
+    let few = rows_of(&folder.succeeds(&format!("{SELECT} -n 30 --min-gain 0.3 --out - -q")));
+    assert!(few.len() < 30);
+}
+
+#[test]
+fn the_report_stands_alone_and_the_closing_line_tells() {
+    let folder = Folder::new();
+    let output = folder.homing(&format!("{SELECT} -n 5 --out picks.csv --report report.html"));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.stdout.is_empty());
+    for word in ["picked 5 of 40 rows", "2 targets", "itl", "reading took", "choosing", "peak memory"] {
+        assert!(said.contains(word), "{said}");
+    }
+    let page = fs::read_to_string(folder.path("report.html")).unwrap();
+    for part in ["<html", "doc-", "<svg", "Information"] {
+        assert!(page.contains(part), "no {part} in the report");
+    }
+    assert!(!page.contains("http://") && !page.contains("https://"), "nothing is fetched");
+    let quiet = folder.homing(&format!("{SELECT} -n 5 --quiet"));
+    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty());
+}
+
+#[test]
+fn the_demo_compares_and_reports() {
+    let folder = Folder::new();
+    let text = folder.succeeds("demo");
+    for rule in ["itl", "ctl", "cosine", "random"] {
+        assert!(text.contains(rule));
+    }
+    assert!(fs::read_to_string(folder.path("homing-demo.html")).unwrap().contains("3, 6 and 9"));
+}
+
+#[test]
+fn bad_files() {
+    let folder = Folder::new();
+    let pool = |name: &str| format!("select {name} --targets targets.csv -n 2 --out o.csv");
+    folder.refuses(&pool("absent.npy"), &["absent.npy"]);
+    folder.write("empty.npy", "");
+    folder.refuses(&pool("empty.npy"), &["empty.npy", "empty"]);
+    folder.write("foreign.npy", "this is no array at all, just text");
+    folder.refuses(&pool("foreign.npy"), &["foreign.npy"]);
+    folder.write("foreign.parquet", "this is no parquet");
+    folder.refuses(&pool("foreign.parquet"), &["foreign.parquet"]);
+    let (whole, flat, ints) = (npy("<f4", "(5, 3)", 60), npy("<f4", "(15,)", 60), npy("<i8", "(5, 3)", 120));
+    fs::write(folder.path("cut.npy"), &whole[..whole.len() - 8]).unwrap();
+    folder.refuses(&pool("cut.npy"), &["cut.npy"]);
+    fs::write(folder.path("flat.npy"), flat).unwrap();
+    folder.refuses(&pool("flat.npy"), &["flat.npy", "two"]);
+    fs::write(folder.path("ints.npy"), ints).unwrap();
+    folder.refuses(&pool("ints.npy"), &["ints.npy", "int64", "float32"]);
+    folder.write("ragged.jsonl", "[1,2,3]\n[1,2,3]\n[1,2]\n");
+    folder.refuses(&pool("ragged.jsonl"), &["ragged.jsonl", "row 2"]);
+    folder.write("header.csv", "x,y,z\n");
+    folder.refuses(&pool("header.csv"), &["header.csv", "no rows"]);
+    folder.refuses("select pool.csv --targets header.csv -n 2", &["header.csv", "no rows"]);
+    folder.write("nan.csv", "x,y,z\n1,2,3\n1,NaN,3\n");
+    folder.refuses(&pool("nan.csv"), &["row 1", "pool", "not finite"]);
+    folder.refuses("select pool.csv --cost-column cost --targets nan.csv -n 2", &["row 1", "targets", "not finite"]);
+    folder.write("inf.csv", "x,y,z\ninf,2,3\n");
+    folder.refuses(&pool("inf.csv"), &["row 0", "not finite"]);
+    folder.write("wide.csv", "1,2,3,4\n");
+    folder.refuses("select pool.csv --cost-column cost --targets wide.csv -n 2", &["targets", "4", "3", "same model"]);
+}
+
+#[test]
+fn bad_settings() {
+    let folder = Folder::new();
+    folder.refuses(&format!("{SELECT} -n 0"), &["0 of 40"]);
+    folder.refuses(&format!("{SELECT} -n 41"), &["41 of 40"]);
+    for noise in ["-1", "nan", "0"] {
+        folder.refuses(&format!("{SELECT} -n 2 --noise-std {noise}"), &["noise", "positive"]);
+    }
+    folder.refuses(&format!("{SELECT} -n 2 --rule max-entropy"), &["max-entropy", "probabilities"]);
+    folder.refuses(&format!("{SELECT} -n 2 --rule itll"), &["itll", "did you mean 'itl'"]);
+    folder.refuses("select pool.csv -n 2", &["itl", "needs targets"]);
+    folder.refuses(&format!("{SELECT} -n 2 --out nowhere/picks.csv"), &["nowhere/picks.csv"]);
+    folder.refuses(&format!("{SELECT} -n 2 --report nowhere/r.html"), &["nowhere/r.html"]);
+    folder.refuses(&format!("{SELECT} -n 2 --out picks.xlsx"), &["picks.xlsx", ".csv"]);
+    folder.refuses(&format!("{SELECT} -n 2 --kernel cubic"), &["cubic", "gaussian"]);
+    folder.refuses(&format!("{SELECT} -n 2 --target-sample 0"), &["targets"]);
+    folder.refuses(&format!("{SELECT} -n 2 --quota nobody=3"), &["nobody"]);
+    folder.write("far.txt", "99\n");
+    folder.refuses(&format!("{SELECT} -n 2 --observed far.txt"), &["99", "40"]);
+    folder.write("who.txt", "doc-1\ndoc-x\n");
+    folder.refuses(&format!("{SELECT} -n 2 --observed who.txt"), &["doc-x"]);
+}
+
+/// An existing file stays as it is when the run that would replace it fails.
+#[test]
+fn a_failed_run_keeps_the_old_picks() {
+    let folder = Folder::new();
+    folder.write("picks.csv", "precious");
+    folder.refuses(&format!("{SELECT} -n 99 --out picks.csv"), &["99 of 40"]);
+    assert_eq!(fs::read_to_string(folder.path("picks.csv")).unwrap(), "precious");
+}
+
+fn npy(descr: &str, shape: &str, bytes: usize) -> Vec<u8> {
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.resize(file.len() + bytes, 0);
+    file
+}
+
+/// Data and golden numbers beside the repository, when they are there.
+#[test]
+fn shared_golden_numbers_are_those_in_the_repository() {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/golden/golden_activeft.json");
+    let Ok(text) = fs::read_to_string(&shared) else {
+        println!("skipped: {} is not there", shared.display());
+        return;
+    };
+    let ours = include_str!("../../homing/tests/data/activeft.json");
+    assert_eq!(text, ours);
+}
