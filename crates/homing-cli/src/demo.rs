@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
@@ -75,7 +75,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let kernel = Gaussian::new(LENGTH)?;
     let reading = start.elapsed();
 
-    let start = Instant::now();
     let mut contenders: Vec<Vec<Contender>> = Vec::new();
     for number in 1..SPLITS {
         let parts = Split::new(&digits, number);
@@ -88,18 +87,21 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let task = task(&pool, &targets, &kernel)?;
     let selections = choose(&task, arguments)?;
     contenders.insert(0, compare(&digits, &parts, &selections));
-    let choosing = start.elapsed();
     let comparison = mean(&contenders);
-    print(&comparison, &parts, arguments)?;
+    let note = format!(
+        "Means over {SPLITS} splits. Accuracy: the label of the nearest pick, on {} other images of 3, 6 and 9.",
+        parts.test.len()
+    );
+    print(&comparison, &note, &parts, arguments)?;
 
-    let (plan, selection) = &selections[0];
+    let Choice { plan, selection, time } = &selections[0];
     let facts = Facts {
         pool_file: "handwritten digits, 8 × 8 pixels".into(),
         targets_file: Some("examples of 3, 6 and 9".into()),
         number_format: "f32".into(),
         noise_is_default: true,
         read_seconds: reading.as_secs_f64(),
-        choose_seconds: choosing.as_secs_f64(),
+        choose_seconds: time.as_secs_f64(),
         peak_memory_bytes: peak_memory_bytes(),
         ..story::facts(&task, plan, selection)
     };
@@ -114,7 +116,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut report = story::tell(&task, selection, facts, &names);
     report.title = "Which digits teach 3, 6 and 9?".into();
     report.comparison = comparison;
-    report.others = selections[1..].iter().map(|(plan, selection)| series(plan.strategy.name(), selection)).collect();
+    report.comparison_note = note;
+    report.others = selections[1..].iter().map(series).collect();
     let page = report::render(&report)?;
     write_beside(&arguments.report, |file| file.write_all(page.as_bytes()))?;
     writeln!(std::io::stdout(), "The report with the picked digits is in {}.", arguments.report.display())?;
@@ -126,20 +129,28 @@ fn task<'a>(pool: &'a [f32], targets: &'a [f32], kernel: &'a dyn Kernel) -> Resu
     Ok(Task { kernel, ..Task::new(Embeddings::new(pool, PIXELS)?, Some(targets.into())) })
 }
 
-fn choose(task: &Task<'_>, arguments: &Arguments) -> Result<Vec<(Plan, Selection)>> {
+/// What one rule chose, and how long it took.
+struct Choice {
+    plan: Plan,
+    selection: Selection,
+    time: Duration,
+}
+
+fn choose(task: &Task<'_>, arguments: &Arguments) -> Result<Vec<Choice>> {
     RULES
         .iter()
         .map(|rule| {
             let plan =
                 Plan { strategy: rule.parse()?, count: arguments.count, seed: arguments.seed, ..Plan::default() };
+            let start = Instant::now();
             let selection = select(task, &plan, |_| ControlFlow::Continue(()))?;
-            Ok((plan, selection))
+            Ok(Choice { plan, selection, time: start.elapsed() })
         })
         .collect()
 }
 
-fn compare(digits: &Digits, parts: &Split, selections: &[(Plan, Selection)]) -> Vec<Contender> {
-    selections.iter().map(|(plan, selection)| contender(plan.strategy.name(), digits, parts, selection)).collect()
+fn compare(digits: &Digits, parts: &Split, choices: &[Choice]) -> Vec<Contender> {
+    choices.iter().map(|choice| contender(digits, parts, choice)).collect()
 }
 
 /// The contenders of the first split with the figures of all.
@@ -156,7 +167,7 @@ fn mean(splits: &[Vec<Contender>]) -> Vec<Contender> {
     splits[0].iter().enumerate().map(one).collect()
 }
 
-fn print(comparison: &[Contender], parts: &Split, arguments: &Arguments) -> Result<()> {
+fn print(comparison: &[Contender], note: &str, parts: &Split, arguments: &Arguments) -> Result<()> {
     let mut out = std::io::stdout();
     writeln!(
         out,
@@ -175,20 +186,16 @@ fn print(comparison: &[Contender], parts: &Split, arguments: &Arguments) -> Resu
         table.add_row([one.rule.clone(), percent(one.task_share), percent(one.accuracy), information]);
     }
     writeln!(out, "{table}\n")?;
-    writeln!(
-        out,
-        "Means over {SPLITS} splits. Accuracy: the label of the nearest pick, on {} other images of 3, 6 and 9.",
-        parts.test.len()
-    )?;
+    writeln!(out, "{note}")?;
     Ok(())
 }
 
-fn contender(rule: &str, digits: &Digits, parts: &Split, selection: &Selection) -> Contender {
+fn contender(digits: &Digits, parts: &Split, Choice { plan, selection, .. }: &Choice) -> Contender {
     let picked: Vec<usize> = selection.indices().into_iter().map(|row| parts.pool[row]).collect();
     let in_task = |row: usize| TASK.contains(&digits.labels[row]);
     let hits = picked.iter().filter(|&&row| in_task(row)).count();
     Contender {
-        rule: rule.into(),
+        rule: plan.strategy.name().into(),
         task_share: Some(hits as f64 / picked.len() as f64),
         accuracy: Some(accuracy(digits, &picked, &parts.test)),
         information: selection.picks.last().map(|pick| pick.information),
@@ -211,9 +218,9 @@ fn accuracy(digits: &Digits, train: &[usize], test: &[usize]) -> f64 {
     test.iter().filter(right).count() as f64 / test.len() as f64
 }
 
-fn series(name: &str, selection: &Selection) -> Series {
+fn series(Choice { plan, selection, .. }: &Choice) -> Series {
     Series {
-        name: name.into(),
+        name: plan.strategy.name().into(),
         information: selection.picks.iter().map(|pick| pick.information).collect(),
         variance_left: selection.picks.iter().filter_map(|pick| pick.variance_left).collect(),
     }

@@ -26,7 +26,12 @@ impl Folder {
     }
 
     fn homing(&self, arguments: &str) -> Output {
-        Command::cargo_bin("homing").unwrap().current_dir(self.0.path()).args(arguments.split_whitespace()).output().unwrap()
+        Command::cargo_bin("homing")
+            .unwrap()
+            .current_dir(self.0.path())
+            .args(arguments.split_whitespace())
+            .output()
+            .unwrap()
     }
 
     /// Runs and expects success; standard output.
@@ -67,7 +72,8 @@ fn pool_csv(rows: usize) -> String {
     for i in 0..rows {
         let t = i as f64;
         let source = ["web", "books", "chat"][i % 3];
-        text += &format!("doc-{i},{source},{},{},{},{}\n", 1 + i % 4, (t * 0.7).sin(), (t * 1.3).cos(), (t * 2.1).sin());
+        text +=
+            &format!("doc-{i},{source},{},{},{},{}\n", 1 + i % 4, (t * 0.7).sin(), (t * 1.3).cos(), (t * 2.1).sin());
     }
     text
 }
@@ -111,7 +117,8 @@ fn one_thread_and_many_write_the_same_bytes() {
 #[test]
 fn every_rule_runs() {
     let folder = Folder::new();
-    let probabilities: String = (1..41).map(|i| format!("{},{}\n", f64::from(i) / 41.0, 1.0 - f64::from(i) / 41.0)).collect();
+    let probabilities: String =
+        (1..41).map(|i| format!("{},{}\n", f64::from(i) / 41.0, 1.0 - f64::from(i) / 41.0)).collect();
     folder.write("p.csv", &probabilities);
     for entry in homing::STRATEGIES {
         let csv = folder.succeeds(&format!("{SELECT} -n 3 --rule {} --probabilities p.csv --out - -q", entry.name));

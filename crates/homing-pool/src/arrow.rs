@@ -136,7 +136,7 @@ impl Source<'_> {
     }
 
     fn cast(&self, array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
-        let unreadable = |error: ArrowError| Error::malformed(self.path, "Arrow", error);
+        let unreadable = |error: ArrowError| Error::malformed(self.path, "Arrow", &error);
         cast(array, to).map_err(unreadable)
     }
 

@@ -138,7 +138,7 @@ impl Error {
         Error::Write { path: path.to_owned(), source }
     }
 
-    pub(crate) fn malformed(path: &Path, format: &'static str, detail: impl ToString) -> Self {
+    pub(crate) fn malformed(path: &Path, format: &'static str, detail: &(impl ToString + ?Sized)) -> Self {
         let detail = one_line(&detail.to_string()).trim_end_matches(['.', ';', ':', ' ']).to_owned();
         Error::Malformed { path: path.to_owned(), format, detail }
     }

@@ -14,7 +14,7 @@ pub(crate) fn guarded<T, E: ToString>(
     format: &'static str,
     parse: impl FnOnce() -> Result<T, E>,
 ) -> Result<T> {
-    caught(path, format, || parse().map_err(|error| Error::malformed(path, format, error)))
+    caught(path, format, || parse().map_err(|error| Error::malformed(path, format, &error)))
 }
 
 /// As `guarded`, for a `parse` whose errors are explained already.

@@ -42,7 +42,7 @@ pub(crate) fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &
             }
         };
         let Some(batch) = batch else { return Ok(()) };
-        let chosen = batch.project(positions).map_err(|error| Error::malformed(path, FORMAT, error))?;
+        let chosen = batch.project(positions).map_err(|error| Error::malformed(path, FORMAT, &error))?;
         table.as_mut().expect("made above").push(path, row, &chosen)?;
         row += batch.num_rows();
         Ok(())
@@ -57,7 +57,7 @@ pub(crate) fn batches(
 ) -> Result<()> {
     let stream = stream(path, bytes)?;
     caught(path, FORMAT, || {
-        let malformed = |error| Error::malformed(path, FORMAT, error);
+        let malformed = |error| Error::malformed(path, FORMAT, &error);
         let mut decoder = StreamDecoder::new();
         let mut rest = Buffer::from(stream);
         while !rest.is_empty() {

@@ -1,6 +1,6 @@
 //! A file's bytes, mapped into memory.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -10,8 +10,8 @@ use crate::{Error, Result};
 
 /// The bytes of the file at `path`, read by the operating system when they are looked at.
 pub(crate) fn map(path: &Path) -> Result<Bytes> {
-    let file = File::open(path).map_err(|source| Error::read(path, source))?;
-    let metadata = file.metadata().map_err(|source| Error::read(path, source))?;
+    // Asked of the path: to open a pipe would wait for its other end.
+    let metadata = fs::metadata(path).map_err(|source| Error::read(path, source))?;
     if metadata.is_dir() {
         return Err(Error::Directory { path: path.to_owned() });
     }
@@ -21,6 +21,7 @@ pub(crate) fn map(path: &Path) -> Result<Bytes> {
     if metadata.len() == 0 {
         return Err(Error::EmptyFile { path: path.to_owned() });
     }
+    let file = File::open(path).map_err(|source| Error::read(path, source))?;
     let map = map_file(&file).map_err(|source| Error::read(path, source))?;
     Ok(Bytes::from_owner(map))
 }

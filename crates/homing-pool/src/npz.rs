@@ -43,7 +43,7 @@ impl<'a> Npz<'a> {
         for position in 0..zip.len() {
             let Some((name, front)) = guarded(path, FORMAT, || front(&mut zip, position))? else { continue };
             if !front.starts_with(npy::MAGIC) {
-                return Err(Error::malformed(path, FORMAT, format!("its entry '{name}' is not a .npy file")));
+                return Err(Error::malformed(path, FORMAT, &format!("its entry '{name}' is not a .npy file")));
             }
             let (header, start) = npy::header(path, &front)?;
             entries.push(Entry { name, position, header, start });
@@ -83,7 +83,7 @@ impl Archive for Npz<'_> {
         })?;
         if (bytes.len() as u64) < expected {
             let name = crate::error::quoted(name);
-            return Err(Error::malformed(self.path, FORMAT, format!("its array {name} is cut short")));
+            return Err(Error::malformed(self.path, FORMAT, &format!("its array {name} is cut short")));
         }
         Ok(Tensor { header: header.clone(), bytes: Bytes::from(bytes) })
     }

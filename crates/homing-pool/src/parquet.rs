@@ -6,6 +6,7 @@ use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
+use parquet::file::metadata::RowGroupMetaData;
 
 use crate::arrow::Table;
 use crate::guard::caught;
@@ -29,20 +30,19 @@ pub(crate) fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &
     caught(path, FORMAT, || {
         let reader = open(path, bytes)?;
         let schema = reader.schema().clone();
-        let positions = match table {
-            Some(table) => table.next_file(path, &schema, options)?,
-            None => {
-                let (new, positions) = Table::new(path, &schema, options)?;
-                table.insert(new).reserve(reader.metadata().file_metadata().num_rows().max(0) as usize, room(bytes));
-                positions
-            }
+        let positions = if let Some(table) = table {
+            table.next_file(path, &schema, options)?
+        } else {
+            let (new, positions) = Table::new(path, &schema, options)?;
+            table.insert(new).reserve(reader.metadata().file_metadata().num_rows().max(0) as usize, room(bytes));
+            positions
         };
         let mask = ProjectionMask::roots(reader.parquet_schema(), positions);
-        let batches = reader.with_projection(mask).build().map_err(|error| Error::malformed(path, FORMAT, error))?;
+        let batches = reader.with_projection(mask).build().map_err(|error| Error::malformed(path, FORMAT, &error))?;
         let table = table.as_mut().expect("made above");
         let mut row = 0;
         for batch in batches {
-            let batch = batch.map_err(|error| Error::malformed(path, FORMAT, error))?;
+            let batch = batch.map_err(|error| Error::malformed(path, FORMAT, &error))?;
             table.push(path, row, &batch)?;
             row += batch.num_rows();
         }
@@ -56,8 +56,8 @@ pub(crate) fn open(path: &Path, bytes: &Bytes) -> Result<ParquetRecordBatchReade
         return Err(Error::malformed(path, FORMAT, "it does not end as one, so it was cut short"));
     }
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())
-        .map_err(|error| Error::malformed(path, FORMAT, error))?;
-    let mut columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+        .map_err(|error| Error::malformed(path, FORMAT, &error))?;
+    let mut columns = reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
     match columns.find(|column| matches!(column.compression(), Compression::BROTLI(_) | Compression::LZO)) {
         Some(column) => {
             let codec = format!("{:?}", column.compression_codec());

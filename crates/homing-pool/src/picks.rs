@@ -131,9 +131,9 @@ fn parquet(out: impl Write + Send, picks: &[Pick], rows: usize, ids: Option<&[St
         let first = batch * BATCH;
         let columns: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values((first..first + picked.len()).map(|row| id(row, ids)))),
-            Arc::new(BooleanArray::from_iter(picked.iter().map(|pick| Some(pick.is_some())))),
-            Arc::new(Int32Array::from_iter(picked.iter().map(|pick| pick.map(|pick| pick.rank as i32)))),
-            Arc::new(Float64Array::from_iter(picked.iter().map(|pick| pick.map(|pick| pick.score)))),
+            Arc::new(picked.iter().map(|pick| Some(pick.is_some())).collect::<BooleanArray>()),
+            Arc::new(picked.iter().map(|pick| pick.map(|pick| pick.rank as i32)).collect::<Int32Array>()),
+            Arc::new(picked.iter().map(|pick| pick.map(|pick| pick.score)).collect::<Float64Array>()),
         ];
         writer.write(&RecordBatch::try_new(schema.clone(), columns).map_err(io::Error::other)?)?;
     }

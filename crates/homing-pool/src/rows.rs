@@ -188,7 +188,7 @@ impl NamingColumn {
         if let Some(row) = array.logical_nulls().and_then(|nulls| nulls.iter().position(|valid| !valid)) {
             return Err(null(row));
         }
-        let cast = |to: &DataType| cast(array, to).map_err(|error| Error::malformed(path, "Arrow", error));
+        let cast = |to: &DataType| cast(array, to).map_err(|error| Error::malformed(path, "Arrow", &error));
         match &mut self.rows {
             RowList::Indices(indices) if *array.data_type() == DataType::Boolean => {
                 let selected = array.as_boolean().values().set_indices();
@@ -212,12 +212,12 @@ impl NamingColumn {
 
 fn parquet_table(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
     caught(path, parquet::FORMAT, || {
-        let malformed = |error| Error::malformed(path, parquet::FORMAT, error);
+        let malformed = |error| Error::malformed(path, parquet::FORMAT, &error);
         let reader = parquet::open(path, bytes)?;
         let Some(mut column) = NamingColumn::find(reader.schema()) else { return Ok(None) };
         let mask = ProjectionMask::roots(reader.parquet_schema(), [column.position]);
         for batch in reader.with_projection(mask).build().map_err(malformed)? {
-            let batch = batch.map_err(|error| Error::malformed(path, parquet::FORMAT, error))?;
+            let batch = batch.map_err(|error| Error::malformed(path, parquet::FORMAT, &error))?;
             column.push(path, 0, &batch)?;
         }
         Ok(Some(column.rows))

@@ -9,24 +9,26 @@ use crate::{Error, Format, ReadOptions, Result, ipc, parquet};
 
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(Format, Contents)> {
     refuse_indices_mapping(path)?;
-    let (shards, directories) = listing(path)?;
-    let Some(&(_, format)) = shards.first() else {
-        return Err(Error::NoShards { path: path.to_owned(), directories });
-    };
+    let shards = shards(path)?;
     let mut table = None;
-    for (shard, format) in &shards {
-        let bytes = map(shard)?;
-        format.check(shard, &bytes)?;
+    for Shard { path, format } in &shards {
+        let bytes = map(path)?;
+        format.check(path, &bytes)?;
         match format {
-            Format::Parquet => parquet::append(shard, &bytes, options, &mut table)?,
-            _ => ipc::append(shard, &bytes, options, &mut table)?,
+            Format::Parquet => parquet::append(path, &bytes, options, &mut table)?,
+            _ => ipc::append(path, &bytes, options, &mut table)?,
         }
     }
-    Ok((format, parquet::finish(path, table)?))
+    Ok((shards[0].format, parquet::finish(path, table)?))
 }
 
-/// The shards in `path` in the order of their names, and the directories in it.
-fn listing(path: &Path) -> Result<(Vec<(PathBuf, Format)>, Vec<String>)> {
+struct Shard {
+    path: PathBuf,
+    format: Format,
+}
+
+/// The shards in the directory at `path`, at least one, in the order of their names.
+fn shards(path: &Path) -> Result<Vec<Shard>> {
     let unreadable = |source| Error::read(path, source);
     let (mut shards, mut directories) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(path).map_err(unreadable)? {
@@ -39,12 +41,15 @@ fn listing(path: &Path) -> Result<(Vec<(PathBuf, Format)>, Vec<String>)> {
         } else if !name.starts_with("cache-")
             && let Ok(format @ (Format::Arrow | Format::Parquet)) = Format::of(&entry)
         {
-            shards.push((entry, format));
+            shards.push(Shard { path: entry, format });
         }
     }
-    shards.sort_by(|(a, _), (b, _)| a.cmp(b));
-    directories.sort();
-    Ok((shards, directories))
+    if shards.is_empty() {
+        directories.sort();
+        return Err(Error::NoShards { path: path.to_owned(), directories });
+    }
+    shards.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(shards)
 }
 
 fn refuse_indices_mapping(path: &Path) -> Result<()> {

@@ -30,10 +30,6 @@ fn open_with(name: &str, bytes: &[u8], options: &ReadOptions) -> Pool {
     Pool::open(&path, options).unwrap()
 }
 
-fn named(name: &str) -> Option<String> {
-    Some(name.to_owned())
-}
-
 #[track_caller]
 fn assert_rows(pool: &Pool) {
     assert_eq!((pool.rows(), pool.dim()), (2, 3));
@@ -130,10 +126,10 @@ fn tensors_of_every_type_are_mapped() {
 fn arrays_beside_the_embeddings_are_their_columns() {
     let int = |values: &[i64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let options = ReadOptions {
-        group: named("g"),
-        cost: named("c"),
-        label: named("l"),
-        probabilities: named("p"),
+        group: Some("g".into()),
+        cost: Some("c".into()),
+        label: Some("l".into()),
+        probabilities: Some("p".into()),
         ..ReadOptions::default()
     };
     let probabilities = bytes_of(&[0.25, 0.75, 1.0, 0.0], f64::to_le_bytes);
@@ -197,11 +193,11 @@ fn columns_of_a_table_are_read_by_name() {
     ]);
     let options = ReadOptions {
         embedding: None,
-        id: named("number"),
-        group: named("text"),
-        cost: named("price"),
-        label: named("kind"),
-        probabilities: named("other"),
+        id: Some("number".into()),
+        group: Some("text".into()),
+        cost: Some("price".into()),
+        label: Some("kind".into()),
+        probabilities: Some("other".into()),
     };
     for (name, bytes) in tables(&table) {
         let pool = open_with(name, &bytes, &options);
@@ -276,12 +272,12 @@ fn a_header_is_told_from_numbers() {
 #[test]
 fn text_columns_are_read_by_name() {
     let options = ReadOptions {
-        embedding: named("v"),
+        embedding: Some("v".into()),
         id: None,
-        group: named("g"),
-        cost: named("c"),
-        label: named("l"),
-        probabilities: named("p"),
+        group: Some("g".into()),
+        cost: Some("c".into()),
+        label: Some("l".into()),
+        probabilities: Some("p".into()),
     };
     let csv = "g,c,l,v,p\nu,0.5,1,\"[1,2,3]\",\"[1,0]\"\nw,2,0,\"[4,5,6]\",\"[0.5,0.5]\"\n";
     let jsonl = "{\"g\":\"u\",\"c\":0.5,\"l\":1,\"v\":[1,2,3],\"p\":[1,0],\"more\":null}\n\n\

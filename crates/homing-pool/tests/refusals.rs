@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Float32Type;
 use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array, ListArray, StringArray};
+use arrow_ipc::CompressionType;
 use homing_pool::{Pool, ReadOptions};
 use safetensors::Dtype;
 use samples::*;
@@ -33,10 +34,6 @@ fn assert_refused_with(name: &str, bytes: &[u8], options: &ReadOptions, words: &
     for word in words {
         assert!(message.contains(word), "no {word:?} in: {message}");
     }
-}
-
-fn named(name: &str) -> Option<String> {
-    Some(name.to_owned())
 }
 
 fn refusal_of(path: &Path) -> String {
@@ -134,6 +131,18 @@ fn headers_that_promise_the_impossible() {
     let mut wrong = plain_npy();
     wrong[6] = 9;
     assert_refused("p.npy", &wrong, &["version"]);
+}
+
+#[test]
+fn compressed_columns_that_claim_the_impossible() {
+    let table = [batch(vec![("x", lists())])];
+    for compression in [CompressionType::LZ4_FRAME, CompressionType::ZSTD] {
+        let mut file = arrow_file(&table, Some(compression));
+        // So short a column is stored as it is, which a length of -1 says.
+        let claim = file.windows(8).position(|window| window == [0xff; 8]).unwrap();
+        file[claim..claim + 8].copy_from_slice(&(1u64 << 50).to_le_bytes());
+        assert_refused("p.arrow", &file, &["not a valid Arrow file", "impossible length"]);
+    }
 }
 
 #[test]
@@ -251,13 +260,13 @@ fn names_that_do_not_fit() {
     let table = parquet(&[batch(vec![("text", ids()), ("x", lists())])]);
     let ask = |options: ReadOptions, words: &[&str]| assert_refused_with("p.parquet", &table, &options, words);
     let options = ReadOptions::default;
-    ask(ReadOptions { embedding: named("nope"), ..options() }, &["no column 'nope'", "it has 'text', 'x'"]);
-    ask(ReadOptions { id: named("nope"), ..options() }, &["no column 'nope'"]);
-    ask(ReadOptions { embedding: named("text"), ..options() }, &["column 'text'", "is Utf8", "row of floats"]);
-    ask(ReadOptions { cost: named("text"), ..options() }, &["column 'text'", "costs are numbers"]);
-    ask(ReadOptions { group: named("x"), ..options() }, &["column 'x'", "groups are"]);
-    ask(ReadOptions { probabilities: named("text"), ..options() }, &["probabilities are"]);
-    let bare = ReadOptions { id: named("id"), ..options() };
+    ask(ReadOptions { embedding: Some("nope".into()), ..options() }, &["no column 'nope'", "it has 'text', 'x'"]);
+    ask(ReadOptions { id: Some("nope".into()), ..options() }, &["no column 'nope'"]);
+    ask(ReadOptions { embedding: Some("text".into()), ..options() }, &["column 'text'", "is Utf8", "row of floats"]);
+    ask(ReadOptions { cost: Some("text".into()), ..options() }, &["column 'text'", "costs are numbers"]);
+    ask(ReadOptions { group: Some("x".into()), ..options() }, &["column 'x'", "groups are"]);
+    ask(ReadOptions { probabilities: Some("text".into()), ..options() }, &["probabilities are"]);
+    let bare = ReadOptions { id: Some("id".into()), ..options() };
     assert_refused_with("p.npy", &plain_npy(), &bare, &["no columns", "'id'", ".npz, .safetensors or .parquet"]);
     assert_refused_with("p.jsonl", b"[1]\n", &bare, &["no columns", "'id'"]);
 }

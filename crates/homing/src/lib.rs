@@ -23,6 +23,11 @@
 //! picked, [`Posterior`] is the Gaussian process itself.
 #![forbid(unsafe_code)]
 
+/// The README's example, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod algebra;
 mod choose;
 mod embeddings;

@@ -79,9 +79,9 @@ strategies! {
     "vtl" Sequential Largest Given Vtl,
         "Σ_a Cov(f_x, f_a|D)² / (Var(f_x|D) + ρ²)", "takes most variance from the targets", "App. H";
     "undirected-itl" Sequential Largest Given UndirectedItl,
-        "½ ln(1 + Var(f_x|D)/ρ²)", "most information about the pool (MaxDet)", "App. H.6";
+        "½ ln(1 + Var(f_x|D)/ρ²)", "most information about the pool (MaxDet)", "App. H.5";
     "uncertainty" Sequential Largest Given Uncertainty,
-        "Var(f_x|D)", "most uncertain", "App. H.6";
+        "Var(f_x|D)", "most uncertain", "App. H.5";
     "itl-top-b" TopB Largest Given Itl(TargetNoise::Noisy),
         "as itl", "itl without conditioning inside the batch", "Fig. 3";
     "itl-exact-top-b" TopB Largest Given Itl(TargetNoise::Free),
@@ -91,25 +91,25 @@ strategies! {
     "vtl-top-b" TopB Largest Given Vtl,
         "as vtl", "vtl without conditioning inside the batch", "Fig. 3";
     "undirected-itl-top-b" TopB Largest Given UndirectedItl,
-        "as undirected-itl", "undirected-itl without conditioning inside the batch", "App. H.6";
+        "as undirected-itl", "undirected-itl without conditioning inside the batch", "App. H.5";
     "uncertainty-top-b" TopB Largest Given Uncertainty,
-        "as uncertainty", "the paper's UnSa: most uncertain, scored once", "App. H.6";
+        "as uncertainty", "the paper's UnSa: most uncertain, scored once", "App. H.5";
     "max-dist" Sequential Largest Given MaxDist,
-        "min_i d(x, x_i)²", "farthest from all picks (core-set)", "App. H.6";
+        "min_i d(x, x_i)²", "farthest from all picks (core-set)", "App. H.5";
     "k-means++" Sequential Proportional Given DistanceSquared,
-        "P(x) ∝ min_i d(x, x_i)²", "random, far from all picks", "App. H.6";
+        "P(x) ∝ min_i d(x, x_i)²", "random, far from all picks", "App. H.5";
     "badge" Sequential Proportional LossGradient DistanceSquared,
-        "k-means++ on (p − e_ŷ) ⊗ [φ, 1]", "k-means++ on loss gradients", "App. H.6";
+        "k-means++ on (p − e_ŷ) ⊗ [φ, 1]", "k-means++ on loss gradients", "App. H.5";
     "cosine" TopB Largest Given Cosine,
-        "mean_a cos(φ_x, φ_a)", "most similar to the targets", "App. H.6";
+        "mean_a cos(φ_x, φ_a)", "most similar to the targets", "App. H.5";
     "information-density" TopB Largest Given InformationDensity { beta: 1.0 },
-        "H(p) · cosine^β", "uncertain and similar", "App. H.6";
+        "H(p) · cosine^β", "uncertain and similar", "App. H.5";
     "max-entropy" TopB Largest Given MaxEntropy,
-        "H(p)", "most spread prediction", "App. H.6";
+        "H(p)", "most spread prediction", "App. H.5";
     "max-margin" TopB Largest Given MaxMargin,
-        "p₂ − p₁", "two classes nearly tied", "App. H.6";
+        "p₂ − p₁", "two classes nearly tied", "App. H.5";
     "least-confidence" TopB Largest Given LeastConfidence,
-        "1 − p₁", "least sure of its class", "App. H.6";
+        "1 − p₁", "least sure of its class", "App. H.5";
     "random" TopB Proportional Given Uniform,
         "uniform", "a random sample", "Fig. 2";
 }

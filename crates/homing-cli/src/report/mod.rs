@@ -31,6 +31,8 @@ pub struct Report {
     pub others: Vec<Series>,
     pub map: Option<Map>,
     pub comparison: Vec<Contender>,
+    /// What the figures of the comparison are.
+    pub comparison_note: String,
     pub targets: Vec<Target>,
 }
 

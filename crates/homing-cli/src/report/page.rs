@@ -27,6 +27,7 @@ pub struct Page<'a> {
     variance_chart: Option<Chart>,
     map: Option<Drawing>,
     comparison: &'a [Contender],
+    comparison_note: &'a str,
     best: Best,
     targets: Vec<TargetRow<'a>>,
     target_count: usize,
@@ -85,6 +86,7 @@ pub fn page(report: &Report) -> Page<'_> {
         variance_chart: variance_chart(report),
         map: report.map.as_ref().and_then(|map| draw(map, shown)),
         comparison: &report.comparison,
+        comparison_note: &report.comparison_note,
         best: Best {
             task_share: largest(report.comparison.iter().map(|rule| rule.task_share)),
             accuracy: largest(report.comparison.iter().map(|rule| rule.accuracy)),

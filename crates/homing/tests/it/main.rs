@@ -1,5 +1,6 @@
 //! Laws that the crate keeps, against an oracle that is plainly right.
 
+mod chance;
 mod contract;
 mod explanations;
 mod hard_cases;

@@ -1,0 +1,80 @@
+//! The README's commands run as they stand, and its table of rules is the program's.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use homing::{STRATEGIES, Strategy};
+
+fn readme() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap()
+}
+
+#[test]
+fn every_homing_command_of_the_readme_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = |rows: usize, phase: f64| -> String {
+        let row = |i: usize| {
+            let x: Vec<f64> = (0..4).map(|j| (phase + (i * 4 + j) as f64 * 0.77).sin()).collect();
+            format!("{{\"source\": \"s{}\", \"embedding\": {x:?}}}\n", i % 9)
+        };
+        (0..rows).map(row).collect()
+    };
+    for (name, rows, phase) in [("pool", 300, 0.0), ("targets", 6, 0.4)] {
+        let path = folder.path().join(name);
+        fs::write(path.with_extension("jsonl"), table(rows, phase)).unwrap();
+        fs::write(path.with_extension("npy"), npy(rows, phase)).unwrap();
+    }
+    let mut run = 0;
+    for line in readme().lines().filter(|line| line.starts_with("homing ")) {
+        // The reader of tables is the same for every format of tables; JSONL needs no writer here.
+        let line = line.replace("pool.parquet", "pool.jsonl").replace("targets.parquet", "targets.jsonl");
+        let output = Command::cargo_bin("homing")
+            .unwrap()
+            .current_dir(folder.path())
+            .args(line.split_whitespace().skip(1))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        run += 1;
+    }
+    assert!(run >= 4, "the README shows commands");
+    assert!(folder.path().join("report.html").exists() && folder.path().join("picks.parquet").exists());
+}
+
+#[test]
+fn the_rules_of_the_readme_are_those_of_the_table() {
+    let readme = readme();
+    let table = readme.split("<!-- rules -->").nth(1).unwrap().split("<!-- /rules -->").next().unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| `")).collect();
+    let want: Vec<String> = STRATEGIES
+        .iter()
+        .map(|entry| {
+            let strategy = Strategy::from(entry);
+            let wants = match (strategy.needs_targets(), strategy.needs_probabilities()) {
+                (true, true) => "targets, probabilities",
+                (true, false) => "targets",
+                (false, true) => "probabilities",
+                (false, false) => "–",
+            };
+            let formula = entry.formula.replace('|', "\\|");
+            format!("| `{}` | {wants} | {formula} | {} | {} |", entry.name, entry.summary, entry.place)
+        })
+        .collect();
+    assert_eq!(rows, want, "\n{}", want.join("\n"));
+}
+
+fn npy(rows: usize, phase: f64) -> Vec<u8> {
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 4), }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    for i in 0..rows * 4 {
+        file.extend(((phase + i as f64 * 0.77).sin() as f32).to_le_bytes());
+    }
+    file
+}
