@@ -79,10 +79,17 @@ struct Scored {
     key: f64,
 }
 
+/// Keys that agree to this share are a tie: they differ by the order of summation.
+const TIE: f64 = 1e-12;
+
 impl Scored {
     /// Larger key first, then smaller row.
     fn order(&self, other: &Self) -> std::cmp::Ordering {
         other.key.total_cmp(&self.key).then(self.row.cmp(&other.row))
+    }
+
+    fn ties(&self, best: &Self) -> bool {
+        self.key >= best.key - TIE * best.key.abs() || self.key == best.key
     }
 }
 
@@ -98,10 +105,14 @@ pub(crate) fn take_best(
     seed: u64,
     pick: u64,
 ) -> Option<Chosen> {
-    let best = score_blocks(strategy, tracker, limits, noise_var, seed, pick, |scored| {
-        scored.into_iter().min_by(Scored::order)
+    // Of each block its best row, and the earlier rows that tie with that; they may tie with the best of all.
+    let contenders = score_blocks(strategy, tracker, limits, noise_var, seed, pick, |scored| {
+        let best = scored.iter().min_by(|a, b| a.order(b)).copied();
+        scored.into_iter().filter(|one| best.is_some_and(|best| one.ties(&best))).collect::<Vec<_>>()
     });
-    let best = best.into_iter().flatten().min_by(Scored::order)?;
+    let contenders = contenders.concat();
+    let leader = *contenders.iter().min_by(|a, b| a.order(b))?;
+    let best = contenders.into_iter().find(|one| one.ties(&leader))?;
     limits.take(best.row);
     Some((best.row, best.score))
 }
@@ -118,6 +129,13 @@ pub(crate) fn take_top(
 ) -> Vec<Chosen> {
     let mut all = score_blocks(strategy, tracker, limits, noise_var, seed, pick, |scored| scored).concat();
     all.sort_unstable_by(Scored::order);
+    let mut rest = &mut all[..];
+    while let Some(&leader) = rest.first() {
+        let tied = rest.iter().take_while(|one| one.ties(&leader)).count();
+        let (group, others) = rest.split_at_mut(tied);
+        group.sort_unstable_by_key(|one| one.row);
+        rest = others;
+    }
     let mut taken = Vec::with_capacity(count);
     for scored in all {
         if taken.len() == count {

@@ -30,9 +30,9 @@ impl<'a> Ledger<'a> {
 
     /// I(A; y_x | D, picks): what an observation of x would add, in nats; about f_x itself without targets.
     pub fn gain(&mut self, x: &[f64], noise_var: f64) -> f64 {
-        let before = self.data.var(x) + noise_var;
-        let after = self.joint.as_mut().map_or(0.0, |joint| joint.var(x)) + noise_var;
-        (0.5 * (before / after).ln()).max(0.0)
+        let before = self.data.var(x);
+        let after = self.joint.as_mut().map_or(0.0, |joint| joint.var(x));
+        (0.5 * ((before - after) / (after + noise_var)).ln_1p()).max(0.0)
     }
 
     /// Takes in an observation of x.

@@ -9,8 +9,10 @@ use crate::embeddings::BLOCK;
 use crate::law::{Columns, Functional, Law, Variance};
 use crate::{Candidate, Embeddings, Kernel, Points, Wants};
 
-/// VTL's sum of squares is recomputed when the targets' variance has fallen by this factor since it last was.
-const REFRESH_SQ_COV: f64 = 1e-5;
+/// VTL's sums of squares are recomputed when the targets' variance has fallen by this factor since they last were, or
+/// when a pick was known so well already that dividing by its variance blows up rounding.
+const REFRESH_SQ_COV: f64 = 1e-3;
+const KNOWN_PICK: f64 = 1e-5;
 
 /// The targets of a round, and their variances given all observations.
 pub(crate) struct Targets {
@@ -57,7 +59,7 @@ struct Block {
     prior_var: Vec<f64>,
     var: Vec<Variance>,
     joint_var: Vec<Variance>,
-    sq_cov: Vec<f64>,
+    sq_cov: Vec<Variance>,
     std_cov: Vec<f64>,
     nearest_sq: Vec<f64>,
     cosine: Vec<f64>,
@@ -189,6 +191,7 @@ impl<'a> Tracker<'a> {
     fn sq_cov_root(&mut self) -> Option<Vec<Functional>> {
         let targets = self.targets.as_ref().filter(|_| self.wants.sq_cov)?;
         self.sq_cov_base = targets.total_var();
+        self.data.fold();
         Some(self.data.root_of(&targets.points, targets.dim))
     }
 
@@ -215,20 +218,23 @@ impl<'a> Tracker<'a> {
             update.nearest = Some(self.itself(&x));
         }
         self.pass(&update);
-        self.recover();
-        if self.targets.as_ref().is_some_and(|t| self.wants.sq_cov && t.total_var() < REFRESH_SQ_COV * self.sq_cov_base)
-        {
+        let known = update.data.as_ref().is_some_and(|(_, total)| *total < KNOWN_PICK * self.kernel.var(&x));
+        let fallen = self.targets.as_ref().is_some_and(|t| t.total_var() < REFRESH_SQ_COV * self.sq_cov_base);
+        if self.wants.sq_cov && (known || fallen) {
             let functionals = self.sq_cov_root().expect("the rule wants it");
             self.scan(|tracker, rows, block| {
                 block.sq_cov = tracker.data.scan_squares(&functionals, rows, &mut block.data_columns, block.len);
             });
         }
+        self.recover();
     }
 
     fn observe_data(&mut self, x: &[f64], noise_var: f64, update: &mut Update) -> (Functional, f64) {
         let Some(targets) = self.targets.as_mut().filter(|_| self.wants.sq_cov || self.wants.std_cov) else {
             return self.data.observe(x, noise_var);
         };
+        // Folds the law first where the pick is known too well, so that all of its functionals are of one law.
+        self.data.var(x);
         let before = self.wants.sq_cov.then(|| {
             let functional = self.data.functional(&[(1.0, x)]);
             let covs = targets.covs(&self.data, &functional);
@@ -257,7 +263,9 @@ impl<'a> Tracker<'a> {
                 if let Some((_, norm_sq)) = update.sq_cov {
                     for ((q, g), h) in block.sq_cov.iter_mut().zip(&g).zip(&h) {
                         let share = g / total;
-                        *q = (*q - 2.0 * share * h + share * share * norm_sq).max(0.0);
+                        let (cross, own) = (2.0 * share * h, share * share * norm_sq);
+                        let scale = q.scale.max(cross.abs()).max(own);
+                        *q = Variance { value: q.value - cross + own, scale };
                     }
                 }
             }
@@ -278,27 +286,25 @@ impl<'a> Tracker<'a> {
         });
     }
 
-    /// Computes anew the variances that subtraction has lost, from a law whose steps are folded into one decomposition.
+    /// Computes anew what subtraction has lost, from a law whose steps are folded into one decomposition.
     fn recover(&mut self) {
-        let lost = |vars: fn(&Block) -> &[Variance], blocks: &[Block]| -> Vec<(usize, usize)> {
-            let in_block = |(b, block): (usize, &Block)| -> Vec<(usize, usize)> {
-                let lost = vars(block).iter().enumerate().filter(|(_, var)| var.is_lost());
-                lost.map(|(i, _)| (b, i)).collect()
-            };
-            blocks.par_iter().enumerate().flat_map_iter(in_block).collect()
-        };
-        for (b, i) in lost(|block| &block.var, &self.blocks) {
-            let block = &mut self.blocks[b];
-            let value = self.data.var(&self.pool.row(block.start + i));
-            block.var[i] = Variance { value, scale: value };
-        }
+        let pool = self.pool;
+        recover(&mut self.blocks, pool, |block| &mut block.var, |x| self.data.var(x));
         if let Some(joint) = &mut self.joint {
-            for (b, i) in lost(|block| &block.joint_var, &self.blocks) {
-                let block = &mut self.blocks[b];
-                let value = joint.var(&self.pool.row(block.start + i));
-                block.joint_var[i] = Variance { value, scale: value };
-            }
+            recover(&mut self.blocks, pool, |block| &mut block.joint_var, |x| joint.var(x));
         }
+        let mut root = None;
+        let mut blocks = std::mem::take(&mut self.blocks);
+        recover(
+            &mut blocks,
+            pool,
+            |block| &mut block.sq_cov,
+            |x| {
+                let root = root.get_or_insert_with(|| self.sq_cov_root().expect("the rule wants it"));
+                root.iter().map(|functional| self.data.cov(functional, x).powi(2)).sum()
+            },
+        );
+        self.blocks = blocks;
     }
 
     /// Calls `f` with every candidate of block `b`, in order.
@@ -319,7 +325,7 @@ impl<'a> Tracker<'a> {
                 var: given_data,
                 // Conditioning never adds variance; rounding may.
                 var_given_targets: var(&block.joint_var, i).min(given_data),
-                sq_cov: at(&block.sq_cov, i),
+                sq_cov: var(&block.sq_cov, i),
                 std_cov: at(&block.std_cov, i),
                 nearest_sq: block.nearest_sq.get(i).copied(),
                 cosine: at(&block.cosine, i),
@@ -340,6 +346,22 @@ impl<'a> Tracker<'a> {
 fn weighted(targets: &Targets, law: &Law<'_>, coefficients: impl Iterator<Item = f64>) -> Functional {
     let terms: Vec<(f64, &[f64])> = coefficients.zip(targets.iter()).filter(|(c, _)| *c != 0.0).collect();
     law.functional(&terms)
+}
+
+/// Replaces the lost numbers of a list by `compute` of their rows.
+fn recover(
+    blocks: &mut [Block],
+    pool: Points<'_>,
+    list: fn(&mut Block) -> &mut Vec<Variance>,
+    mut compute: impl FnMut(&[f64]) -> f64,
+) {
+    for block in blocks {
+        let start = block.start;
+        for (i, number) in list(block).iter_mut().enumerate().filter(|(_, number)| number.is_lost()) {
+            let value = compute(&pool.row(start + i));
+            *number = Variance { value, scale: value };
+        }
+    }
 }
 
 /// v −= g²/p for every row.

@@ -89,7 +89,7 @@ impl Kernel for Matern {
             0.0 // K_ν(r) < e^−r would underflow
         } else {
             let (_, k_nu) = puruspe::Inu_Knu(nu, r);
-            let ln = (1.0 - nu) * std::f64::consts::LN_2 - puruspe::ln_gamma(nu) + nu * r.ln() + k_nu.ln();
+            let ln = (1.0 - nu) * std::f64::consts::LN_2 - libm::lgamma(nu) + nu * r.ln() + k_nu.ln();
             // Near r = 0 the Bessel function overflows where the kernel is 1 to the last digit.
             if ln.is_finite() { ln.exp().min(1.0) } else { 1.0 }
         }

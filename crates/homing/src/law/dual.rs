@@ -1,8 +1,11 @@
 //! Any kernel, by an incremental Cholesky factor: one whitened column over the pool for each thing observed.
 
-use super::{LOST, Variance};
+use super::Variance;
 use crate::Kernel;
 use crate::algebra::{axpy, dot};
+
+/// Variances below this share of the prior's are rounding.
+const KNOWN: f64 = 256.0 * f64::EPSILON;
 
 /// The law of f given observations at points t₁, t₂, …: Cov(f_x, f_y) = k(x, y) − z_x·z_y with z = L⁻¹k(T, ·) and
 /// LLᵀ = K_TT + diag ρ².
@@ -37,8 +40,8 @@ impl<'a> DualLaw<'a> {
         let dim = points.len() / noise_vars.len().max(1);
         for (x, &noise_var) in points.chunks_exact(dim).zip(noise_vars) {
             let total = self.var(x) + noise_var;
-            // What is known exactly already has nothing to add.
-            if total > LOST * self.kernel.var(x) {
+            // Without noise, what is known already to the last digits has nothing to add.
+            if noise_var > 0.0 || total > KNOWN * self.kernel.var(x) {
                 let functional = self.functional(&[(1.0, x)]);
                 self.push(x, &functional, total);
             }

@@ -121,6 +121,13 @@ impl<'a> Law<'a> {
         }
     }
 
+    /// Brings the law into its most accurate form.
+    pub fn fold(&mut self) {
+        if let Law::Linear(law) = self {
+            law.rebase();
+        }
+    }
+
     /// Sums of squared covariances of a block of rows with some functionals.
     pub fn scan_squares(
         &self,
@@ -128,13 +135,14 @@ impl<'a> Law<'a> {
         rows: &[f64],
         columns: &mut Columns,
         len: usize,
-    ) -> Vec<f64> {
-        let mut sums = vec![0.0; len];
+    ) -> Vec<Variance> {
+        let mut sums = vec![Variance { value: 0.0, scale: 0.0 }; len];
         let mut covs = vec![0.0; len];
         for functional in functionals {
             self.scan(functional, rows, columns, &mut covs);
             for (sum, c) in sums.iter_mut().zip(&covs) {
-                *sum += c * c;
+                sum.value += c * c;
+                sum.scale = sum.value;
             }
         }
         sums

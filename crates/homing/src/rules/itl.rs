@@ -15,7 +15,8 @@ impl Rule for Itl {
     }
 
     fn score(&self, x: &Candidate<'_>) -> f64 {
-        0.5 * ((x.var + x.noise_var) / (x.var_given_targets + x.noise_var)).ln()
+        // ln(1 + small): under much noise the two variances of y differ in their last digits only.
+        0.5 * ((x.var - x.var_given_targets) / (x.var_given_targets + x.noise_var)).ln_1p()
     }
 }
 

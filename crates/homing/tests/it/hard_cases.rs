@@ -126,3 +126,64 @@ fn one_target_one_row_one_dimension() {
         assert_eq!(selection.indices(), [0], "{}", entry.name);
     }
 }
+
+/// VTL's score is the variance that the pick takes from the targets, whatever was subtracted on the way.
+#[test]
+fn vtl_scores_near_duplicates_by_what_they_take() {
+    for seed in 0..20 {
+        let mut rng = rng(seed);
+        let centres = uniform_rows(&mut rng, 5, 7);
+        let noise = uniform_rows(&mut rng, 16, 7);
+        let s: Vec<Vec<f64>> = (0..16)
+            .map(|i| centres[i % 5].iter().zip(&noise[i]).map(|(c, e)| 1000.0 * (c + 1e-7 * e)).collect())
+            .collect();
+        let a: Vec<Vec<f64>> =
+            uniform_rows(&mut rng, 6, 7).into_iter().map(|row| row.into_iter().map(|x| 1000.0 * x).collect()).collect();
+        let (pool, target) = (view(&s), view(&a));
+        let task = Task::new(points(&pool, 7), Some(points(&target, 7)));
+        for std in [1e-4, 1e-2, 1.0] {
+            let plan = Plan { strategy: "vtl".parse().unwrap(), count: 15, noise: Noise::Std(std), ..Plan::default() };
+            let total: f64 = target.iter().map(|x| x * x).sum();
+            let mut left = total;
+            for pick in run(&task, &plan).picks {
+                let now = pick.variance_left.unwrap() * total;
+                let taken = left - now;
+                assert!((pick.score - taken).abs() < 1e-9 * total, "seed {seed} ρ {std}: {pick:?} took {taken}");
+                left = now;
+            }
+        }
+    }
+}
+
+#[test]
+fn noise_far_above_the_signal_leaves_the_order_intact() {
+    let pool = [1.0, 0.0, 0.0, 2.0];
+    let target = [0.0, 1.0];
+    let task = Task::new(points(&pool, 2), Some(points(&target, 2)));
+    for std in [1e2, 1e4, 1e5] {
+        let pick = run(&task, &Plan { noise: Noise::Std(std), ..Plan::default() }).picks[0];
+        let want = 0.5 * 4.0 / std.powi(4);
+        assert_eq!(pick.index, 1, "ρ = {std}");
+        assert!((pick.score / want - 1.0).abs() < 1e-3, "ρ = {std}: {} {want}", pick.score);
+    }
+}
+
+#[test]
+fn a_target_given_twice_counts_twice_under_every_kernel() {
+    let pool: Vec<f64> = (0..16).map(|i| f64::from(u8::from(i % 5 == 0))).collect();
+    let targets = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+    let kernel = homing::Gaussian::new(1.0).unwrap();
+    let task = Task { kernel: &kernel, ..Task::new(points(&pool, 4), Some(points(&targets, 4))) };
+    let pick = run(&task, &Plan { noise: Noise::Std(1e-6), ..Plan::default() }).picks[0];
+    assert_eq!(pick.index, 1, "row 1 is the target that stands twice");
+}
+
+#[test]
+fn equal_cosines_are_a_tie_although_their_last_digits_differ() {
+    let mut rng = rng(30);
+    let pool: Vec<f64> = uniform_rows(&mut rng, 40, 1).into_iter().map(|row| row[0].abs() + 0.1).collect();
+    let targets = [0.3, -0.7, 0.9];
+    let task = Task::new(points(&pool, 1), Some(points(&targets, 1)));
+    let selection = run(&task, &Plan { strategy: "cosine".parse().unwrap(), count: 40, ..Plan::default() });
+    assert_eq!(selection.indices(), (0..40).collect::<Vec<_>>());
+}
