@@ -51,7 +51,18 @@ impl<'a> Limits<'a> {
             && self.groups.is_none_or(|groups| self.quotas.get(groups[row]).is_none_or(|&left| left > 0))
     }
 
-    fn take(&mut self, row: usize) {
+    /// Whether nothing but a mask limits the picks.
+    pub fn is_mask(&self) -> bool {
+        self.costs.is_none() && self.quotas.is_empty() && !self.repeat
+    }
+
+    /// The mask.
+    pub fn open(&self) -> &[bool] {
+        &self.open
+    }
+
+    /// Marks a row as picked.
+    pub fn take(&mut self, row: usize) {
         self.open[row] = self.repeat;
         if let Some(costs) = self.costs {
             self.budget -= costs[row];
@@ -80,7 +91,7 @@ struct Scored {
 }
 
 /// Keys that agree to this share are a tie: they differ by the order of summation.
-const TIE: f64 = 1e-12;
+pub(crate) const TIE: f64 = 1e-12;
 
 impl Scored {
     /// Larger key first, then smaller row.

@@ -126,6 +126,31 @@ impl<'a> Embeddings<'a> {
         }
     }
 
+    /// The rows of `range` as f32: in place where they are that already, else rounded into `buffer`.
+    pub(crate) fn block_f32<'b>(&self, range: Range<usize>, buffer: &'b mut [f32]) -> &'b [f32]
+    where
+        'a: 'b,
+    {
+        let at = range.start * self.dim..range.end * self.dim;
+        let buffer = &mut buffer[..at.len()];
+        match (self.values, self.offset) {
+            (Values::F32(v), None) => return &v[at],
+            (Values::F32(v), Some(_)) => buffer.copy_from_slice(&v[at]),
+            (Values::F64(v), _) => buffer.iter_mut().zip(&v[at]).for_each(|(o, &x)| *o = x as f32),
+            (Values::F16(v), _) => v[at].convert_to_f32_slice(buffer),
+            (Values::Bf16(v), _) => v[at].convert_to_f32_slice(buffer),
+        }
+        if let Some(offset) = self.offset {
+            let mut exact = vec![0.0; self.dim];
+            for (row, out) in range.zip(buffer.chunks_exact_mut(self.dim)) {
+                self.read(row..row + 1, &mut exact);
+                out.iter_mut().zip(&exact).for_each(|(o, &x)| *o = x as f32);
+            }
+            let _ = offset;
+        }
+        buffer
+    }
+
     /// One row.
     pub fn row(&self, index: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.dim];

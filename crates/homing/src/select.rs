@@ -2,17 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use crate::choose::{Limits, take_best, take_top};
+use crate::choose::Limits;
 use crate::irreducible::irreducible_vars;
 use crate::kernels::Product;
 use crate::law::Law;
-use crate::ledger::{Ledger, given_targets};
+use crate::ledger::Ledger;
+use crate::round::{Round, Setup};
 use crate::rules::TargetNoise;
 use crate::selection::{Ended, Pick, Selection};
-use crate::strategy::{Batch, Space};
-use crate::task::check;
-use crate::tracker::{Targets, Tracker};
-use crate::{Error, Kernel, Noise, Plan, Points, Result, TargetSampling, Task};
+use crate::strategy::Space;
+use crate::task::{Survey, check};
+use crate::{Error, Kernel, Noise, Plan, Points, Result, Task};
 
 /// How far a selection is.
 #[derive(Debug, Clone, Copy)]
@@ -37,8 +37,8 @@ pub fn select(
     if plan.count == 0 || available == 0 || (plan.count > available && !plan.repeat) {
         return Err(Error::Count { count: plan.count, available });
     }
-    let noise_var = noise_var(task, plan.noise);
-    let noise_at = |row: usize| task.noise_vars.map_or(noise_var, |vars| vars[row]);
+    let survey = Survey::new(task)?;
+    let noise_var = noise_var(plan.noise, survey.mean_var);
     let strategy = &plan.strategy;
     let target_noise = strategy.wants().var_given_targets.unwrap_or(TargetNoise::Noisy);
     let mut ledger = open_ledger(task, noise_var, target_noise);
@@ -52,60 +52,53 @@ pub fn select(
         }
         _ => (task.pool, task.kernel),
     };
-
+    let setup = Setup { task, plan, pool, kernel, noise_var, norms: survey.norms.as_deref() };
     let mut picks: Vec<Pick> = Vec::with_capacity(plan.count);
+    let mut passes = 1;
     let round_size = plan.round_size.unwrap_or(plan.count);
-    for round in 0.. {
+    let ended = 'rounds: loop {
         let size = round_size.min(plan.count - picks.len());
-        let mut tracker = open_round(task, plan, pool, kernel, &mut ledger, &picks, noise_var, round)?;
-        let first = picks.len() as u64;
-        let mut top = match strategy.batch {
-            Batch::TopB => take_top(strategy, &tracker, &mut limits, noise_at, plan.seed, first, size),
-            Batch::Sequential => Vec::new(),
-        }
-        .into_iter();
+        let number = (picks.len() / round_size) as u64;
+        let mut round = Round::open(&setup, &mut ledger, &picks, &limits, size, number)?;
         for i in 0..size {
-            let next = match strategy.batch {
-                Batch::TopB => top.next(),
-                Batch::Sequential => take_best(strategy, &tracker, &mut limits, noise_at, plan.seed, first + i as u64),
-            };
-            let end = |picks, ended| Ok(Selection { picks, noise_var, ended });
-            let Some((index, score)) = next else { return end(picks, Ended::Limits) };
+            let Some((index, score)) = round.next(&mut ledger, &picks, &mut limits)? else { break 'rounds Ended::Limits };
             let x = task.pool.row(index);
-            if plan.stop.min_gain.is_some_and(|least| ledger.gain(&x, noise_at(index)) < least) {
-                return end(picks, Ended::Gain);
+            let noise = setup.noise_at(index);
+            if plan.stop.min_gain.is_some_and(|least| ledger.gain(&x, noise) < least) {
+                break 'rounds Ended::Gain;
             }
-            ledger.observe(&x, noise_at(index));
+            ledger.observe(&x, noise);
             let (information, variance_left) = (ledger.information(), ledger.variance_left());
             let pick = Pick { rank: picks.len() + 1, index, score, information, variance_left };
             picks.push(pick);
-            if enough.is_some_and(|goal| ledger.target_var().is_some_and(|var| var <= goal)) {
-                return end(picks, Ended::Variance);
-            }
             let asked = progress(Progress { count: plan.count, pick: &pick }).is_break();
-            if picks.len() == plan.count {
-                return end(picks, Ended::Count);
+            let enough = enough.is_some_and(|goal| ledger.target_var().is_some_and(|var| var <= goal));
+            let ended = match () {
+                () if enough => Some(Ended::Variance),
+                () if picks.len() == plan.count => Some(Ended::Count),
+                () if asked => Some(Ended::Asked),
+                () => None,
+            };
+            if let Some(ended) = ended {
+                passes += round.passes();
+                break 'rounds ended;
             }
-            if asked {
-                return end(picks, Ended::Asked);
-            }
-            if strategy.batch == Batch::Sequential && i + 1 < size {
-                tracker.observe(index, noise_at(index));
+            if i + 1 < size {
+                round.observe(index);
             }
         }
-    }
-    unreachable!("the last round makes the last pick")
+        passes += round.passes();
+    };
+    Ok(Selection { picks, noise_var, ended, passes })
 }
 
 /// ρ² of the plan: given, or relative to the pool's mean prior variance.
-fn noise_var(task: &Task<'_>, noise: Noise) -> f64 {
+fn noise_var(noise: Noise, mean_var: f64) -> f64 {
     match noise {
         Noise::Std(std) => std * std,
-        Noise::Relative(share) => {
-            let mean = task.pool.mean_of(|x| task.kernel.var(x));
-            // Rows that are all zero teach nothing under any noise.
-            if mean > 0.0 { share * mean } else { share }
-        }
+        // Rows that are all zero teach nothing under any noise.
+        Noise::Relative(share) if mean_var > 0.0 => share * mean_var,
+        Noise::Relative(share) => share,
     }
 }
 
@@ -133,42 +126,4 @@ fn variance_goal(task: &Task<'_>, plan: &Plan, ledger: &Ledger<'_>) -> Result<Op
     };
     let floor: f64 = irreducible_vars(task.pool, targets, task.kernel)?.iter().sum();
     Ok(Some(start - share * (start - floor).max(0.0)))
-}
-
-/// The candidates' numbers at the start of a round, with D and all picks so far conditioned on.
-#[allow(clippy::too_many_arguments)]
-fn open_round<'a, 'l: 'a>(
-    task: &Task<'a>,
-    plan: &Plan,
-    pool: Points<'a>,
-    kernel: &'a dyn Kernel,
-    ledger: &mut Ledger<'l>,
-    picks: &[Pick],
-    noise_var: f64,
-    round: u64,
-) -> Result<Tracker<'a>> {
-    let wants = plan.strategy.wants();
-    let targets = match task.targets.filter(|_| wants.targets()) {
-        Some(all) => {
-            let rows = plan.target_sampling.draw(all, task.kernel, plan.noise, plan.seed, round)?;
-            Some(Targets::new(all.gather(&rows), all.dim(), &mut ledger.data))
-        }
-        None => None,
-    };
-    let joint = match (&targets, wants.var_given_targets) {
-        (Some(_), Some(_)) if plan.target_sampling == TargetSampling::All => ledger.joint.clone(),
-        (Some(targets), Some(noise)) => {
-            Some(given_targets(&ledger.data, &targets.points, targets.dim, noise, noise_var))
-        }
-        _ => None,
-    };
-    let near = if wants.nearest {
-        let rows: Vec<usize> = task.observed_rows.iter().copied().chain(picks.iter().map(|p| p.index)).collect();
-        let mut near = pool.gather(&rows);
-        near.extend(task.observed_points.map(|points| points.to_vec()).unwrap_or_default());
-        near
-    } else {
-        Vec::new()
-    };
-    Ok(Tracker::new(pool, kernel, wants, task.probabilities, targets, ledger.data.clone(), joint, &near))
 }

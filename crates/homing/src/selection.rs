@@ -40,6 +40,8 @@ pub struct Selection {
     pub noise_var: f64,
     /// Why there are no more.
     pub ended: Ended,
+    /// Passes over the pool that it took.
+    pub passes: usize,
 }
 
 impl Selection {

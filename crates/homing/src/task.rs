@@ -70,6 +70,8 @@ pub struct Plan {
     pub budget: Option<f64>,
     /// Whether a row may be picked again.
     pub repeat: bool,
+    /// How the picks are computed.
+    pub engine: Engine,
 }
 
 impl Default for Plan {
@@ -85,6 +87,7 @@ impl Default for Plan {
             quotas: Vec::new(),
             budget: None,
             repeat: false,
+            engine: Engine::Auto,
         }
     }
 }
@@ -136,11 +139,51 @@ fn setting(name: &'static str, value: f64, valid: bool, expected: &'static str) 
     if valid { Ok(()) } else { Err(Error::Setting { name, value, expected }) }
 }
 
-/// Refuses whatever cannot be right, before any work.
+/// Which engine makes sequential picks; the picks are the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The faster one.
+    #[default]
+    Auto,
+    /// One pass over the pool a pick, in f64.
+    Plain,
+    /// Many picks a pass, where kernel and rule allow it.
+    Speculative,
+}
+
+/// The pool's prior variances.
+pub(crate) struct Survey {
+    pub mean_var: f64,
+    /// ‖φ‖² of every row, for the linear kernel on embeddings.
+    pub norms: Option<Vec<f32>>,
+}
+
+impl Survey {
+    /// Looks at every row once, and refuses one that is not finite.
+    pub fn new(task: &Task<'_>) -> Result<Self> {
+        let Points::Embeddings(pool) = task.pool else {
+            task.pool.check_finite("pool")?;
+            return Ok(Self { mean_var: task.pool.mean_of(|x| task.kernel.var(x)), norms: None });
+        };
+        let dim = pool.dim();
+        let blocks = pool.map_blocks(|_, block| {
+            let vars: Vec<f64> = block.chunks_exact(dim).map(|x| task.kernel.var(x)).collect();
+            let finite = vars.iter().all(|var| var.is_finite()) && (task.kernel.is_linear() || block.iter().all(|x| x.is_finite()));
+            (vars.iter().map(|&var| var as f32).collect::<Vec<_>>(), vars.iter().sum::<f64>(), finite)
+        });
+        if blocks.iter().any(|(_, _, finite)| !finite) {
+            pool.check_finite("pool")?;
+        }
+        let mean_var = blocks.iter().map(|(_, sum, _)| sum).sum::<f64>() / pool.rows() as f64;
+        let norms = task.kernel.is_linear().then(|| blocks.into_iter().flat_map(|(norms, _, _)| norms).collect());
+        Ok(Self { mean_var, norms })
+    }
+}
+
+/// Refuses whatever cannot be right, before any work on the pool.
 pub(crate) fn check(task: &Task<'_>, plan: &Plan) -> Result<()> {
     let rows = task.pool.rows();
     let strategy = &plan.strategy;
-    task.pool.check_finite("pool")?;
     for (what, points) in [("targets", task.targets), ("observed points", task.observed_points)] {
         if let Some(points) = points {
             if points.dim() != task.pool.dim() {

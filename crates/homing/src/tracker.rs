@@ -15,6 +15,7 @@ const REFRESH_SQ_COV: f64 = 1e-3;
 const KNOWN_PICK: f64 = 1e-5;
 
 /// The targets of a round, and their variances given all observations.
+#[derive(Clone)]
 pub(crate) struct Targets {
     pub points: Vec<f64>,
     pub dim: usize,
@@ -96,6 +97,7 @@ pub(crate) struct Tracker<'a> {
     blocks: Vec<Block>,
     /// The targets' total variance when VTL's sums were last computed.
     sq_cov_base: f64,
+    pub passes: usize,
 }
 
 impl<'a> Tracker<'a> {
@@ -106,8 +108,7 @@ impl<'a> Tracker<'a> {
         wants: Wants,
         probabilities: Option<Embeddings<'a>>,
         targets: Option<Targets>,
-        data: Law<'a>,
-        joint: Option<Law<'a>>,
+        (data, joint): (Law<'a>, Option<Law<'a>>),
         near: &[f64],
     ) -> Self {
         let rows = pool.rows();
@@ -116,7 +117,7 @@ impl<'a> Tracker<'a> {
             .collect();
         let prior = Law::prior(kernel, pool.dim());
         let mut tracker =
-            Self { pool, kernel, wants, probabilities, targets, prior, data, joint, blocks, sq_cov_base: 0.0 };
+            Self { pool, kernel, wants, probabilities, targets, prior, data, joint, blocks, sq_cov_base: 0.0, passes: 0 };
         tracker.start();
         for point in near.chunks_exact(pool.dim()) {
             let update = Update { nearest: Some(tracker.itself(point)), ..Update::default() };
@@ -132,6 +133,7 @@ impl<'a> Tracker<'a> {
 
     /// Applies `f` to every block and its rows.
     fn scan(&mut self, f: impl Fn(&Self, &[f64], &mut Block) + Sync) {
+        self.passes += 1;
         let mut blocks = std::mem::take(&mut self.blocks);
         let (pool, dim) = (self.pool, self.pool.dim());
         blocks.par_iter_mut().for_each_init(

@@ -42,6 +42,11 @@ impl LinearLaw {
         self.decompose(&exact, &noisy.into_iter().map(|(row, &noise_var)| (row, noise_var)).collect::<Vec<_>>());
     }
 
+    /// Observations since the base was made.
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
     /// Folds the steps into the base; whether there were any.
     pub fn rebase(&mut self) -> bool {
         if self.steps.is_empty() {
@@ -92,6 +97,11 @@ impl LinearLaw {
         self.basis = Mat::from_fn(dim, columns.len(), |i, j| columns[j][i]);
         self.shrink = shrink;
         self.steps.clear();
+    }
+
+    /// V and the variances along its columns; all of the law once it is rebased.
+    pub fn base(&self) -> (MatRef<'_, f64>, &[f64]) {
+        (self.basis.as_ref(), &self.shrink)
     }
 
     fn column(&self, j: usize) -> &[f64] {

@@ -14,6 +14,10 @@ impl Rule for Ctl {
     fn score(&self, x: &Candidate<'_>) -> f64 {
         if x.var > 0.0 { x.std_cov / x.var.sqrt() } else { 0.0 }
     }
+
+    fn is_monotone(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,15 @@ impl Rule for Itl {
 
     fn score(&self, x: &Candidate<'_>) -> f64 {
         // ln(1 + small): under much noise the two variances of y differ in their last digits only.
-        0.5 * ((x.var - x.var_given_targets) / (x.var_given_targets + x.noise_var)).ln_1p()
+        0.5 * self.key(x).ln_1p()
+    }
+
+    fn key(&self, x: &Candidate<'_>) -> f64 {
+        (x.var - x.var_given_targets) / (x.var_given_targets + x.noise_var)
+    }
+
+    fn is_monotone(&self) -> bool {
+        true
     }
 }
 

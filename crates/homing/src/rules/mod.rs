@@ -38,6 +38,74 @@ pub trait Rule: Send + Sync {
 
     /// What picking this candidate next is worth.
     fn score(&self, x: &Candidate<'_>) -> f64;
+
+    /// An increasing function of the score that is cheaper to compute.
+    fn key(&self, x: &Candidate<'_>) -> f64 {
+        self.score(x)
+    }
+
+    /// Whether the score is monotone in each number of a candidate: falling in `var_given_targets`, rising in `sq_cov` and
+    /// `std_cov`, either way in `var`. Then bounds on the numbers bound the score, and many picks can share a pass.
+    fn is_monotone(&self) -> bool {
+        false
+    }
+
+    /// Appends the places in a block whose key may reach `bar`.
+    #[doc(hidden)]
+    fn reach(&self, bar: f64, block: &Bounded<'_>, hits: &mut Vec<usize>) {
+        for i in 0..block.var.len() {
+            let (low, high) = block.candidates(i);
+            // Not `>=`: a NaN must be looked at.
+            if !(self.key(&low) < bar && self.key(&high) < bar) {
+                hits.push(i);
+            }
+        }
+    }
+
+    /// The keys of a block.
+    #[doc(hidden)]
+    fn keys(&self, block: &Bounded<'_>, keys: &mut Vec<f32>) {
+        keys.extend((0..block.var.len()).map(|i| self.key(&block.candidates(i).1) as f32));
+    }
+}
+
+/// The numbers of a block of candidates, each known up to an error times the candidate's ‖φ‖².
+#[doc(hidden)]
+pub struct Bounded<'a> {
+    pub(crate) var: &'a [f32],
+    pub(crate) second: &'a [f32],
+    pub(crate) std_cov: &'a [f32],
+    pub(crate) norm_sq: &'a [f32],
+    pub(crate) var_error: f64,
+    pub(crate) second_error: f64,
+    /// Times ‖φ‖.
+    pub(crate) std_cov_error: f64,
+    pub(crate) noise_var: f64,
+    /// Whether `second` is the sum of squared covariances, not the variance given the targets.
+    pub(crate) second_is_sum: bool,
+}
+
+impl Bounded<'_> {
+    /// The most favourable candidates with the least and with the most variance.
+    #[inline(always)]
+    fn candidates(&self, i: usize) -> (Candidate<'static>, Candidate<'static>) {
+        let norm_sq = f64::from(self.norm_sq[i]);
+        let (var, slack) = (f64::from(self.var[i]), self.var_error * norm_sq);
+        let second = self.second.get(i).map_or(0.0, |&second| f64::from(second));
+        let second_slack = self.second_error * norm_sq;
+        let std_cov = self.std_cov.get(i).map_or(0.0, |&c| f64::from(c) + self.std_cov_error * norm_sq.sqrt());
+        let (low, high) = ((var - slack).max(0.0), (var + slack).max(0.0));
+        let given = (second - second_slack).max(0.0);
+        let candidate = |var: f64| Candidate {
+            var,
+            var_given_targets: if self.second_is_sum { 0.0 } else { given.min(var) },
+            sq_cov: if self.second_is_sum { second + second_slack } else { 0.0 },
+            std_cov,
+            noise_var: self.noise_var,
+            ..Candidate::default()
+        };
+        (candidate(low), candidate(high))
+    }
 }
 
 /// The numbers a rule reads from a [`Candidate`]; those not asked for are zero.

@@ -14,4 +14,8 @@ impl Rule for Uncertainty {
     fn score(&self, x: &Candidate<'_>) -> f64 {
         x.var
     }
+
+    fn is_monotone(&self) -> bool {
+        true
+    }
 }

@@ -14,6 +14,14 @@ impl Rule for UndirectedItl {
     fn score(&self, x: &Candidate<'_>) -> f64 {
         0.5 * (x.var / x.noise_var).ln_1p()
     }
+
+    fn key(&self, x: &Candidate<'_>) -> f64 {
+        x.var / x.noise_var
+    }
+
+    fn is_monotone(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,10 @@ impl Rule for Vtl {
     fn score(&self, x: &Candidate<'_>) -> f64 {
         x.sq_cov / (x.var + x.noise_var)
     }
+
+    fn is_monotone(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

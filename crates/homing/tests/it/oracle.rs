@@ -4,8 +4,14 @@
 use std::ops::ControlFlow;
 
 use homing::{Embeddings, Kernel, Plan, Points, Selection, Task, select};
+use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+/// So many random cases, the same in every run.
+pub fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
+}
 
 pub type Matrix = Vec<Vec<f64>>;
 

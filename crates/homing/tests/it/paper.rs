@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::oracle::{Oracle, ln_det, points, rng, run, uniform_rows, view};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::oracle::cases(48))]
 
     /// Appendix G: ½ ln(|Var y_A| / |Var(y_A | y_B)|) (forward) is the sum of the backward scores, by the chain rule.
     #[test]

@@ -1,0 +1,181 @@
+//! One round of a selection: a batch chosen for one set of targets, by the engine that fits.
+
+use std::vec::IntoIter;
+
+use crate::choose::{Limits, take_best, take_top};
+use crate::ledger::{Ledger, given_targets};
+use crate::speculate::Speculator;
+use crate::strategy::{Batch, Choice};
+use crate::task::Engine;
+use crate::tracker::{Targets, Tracker};
+use crate::{Kernel, Pick, Plan, Points, Result, TargetSampling, Task};
+
+/// Below this many rows a pass costs less than drafting does.
+const FEW_ROWS: usize = 4096;
+
+/// What every round starts from.
+pub(crate) struct Setup<'s, 'a> {
+    pub task: &'s Task<'a>,
+    pub plan: &'s Plan,
+    /// The points in which the rule measures, and their kernel.
+    pub pool: Points<'a>,
+    pub kernel: &'a dyn Kernel,
+    pub noise_var: f64,
+    /// ‖φ‖² of every row, for the linear kernel.
+    pub norms: Option<&'s [f32]>,
+}
+
+impl Setup<'_, '_> {
+    /// ρ² of a row.
+    pub fn noise_at(&self, row: usize) -> f64 {
+        self.task.noise_vars.map_or(self.noise_var, |vars| vars[row])
+    }
+}
+
+/// Where the picks of a round come from.
+enum Source<'s, 'a> {
+    /// One pass a pick.
+    Step(Box<Tracker<'a>>),
+    /// Many picks a pass.
+    Ahead(Box<Speculator<'s>>),
+    /// Scored once.
+    Top(IntoIter<(usize, f64)>),
+}
+
+/// A round under way.
+pub(crate) struct Round<'s, 'a> {
+    setup: &'s Setup<'s, 'a>,
+    source: Source<'s, 'a>,
+    left: usize,
+    number: u64,
+    passes: usize,
+}
+
+impl<'s, 'a> Round<'s, 'a> {
+    /// Starts round `number` of `size` picks, with D and all picks so far conditioned on.
+    pub fn open<'l: 'a>(
+        setup: &'s Setup<'s, 'a>,
+        ledger: &mut Ledger<'l>,
+        picks: &[Pick],
+        limits: &Limits<'_>,
+        size: usize,
+        number: u64,
+    ) -> Result<Self> {
+        let speculator = speculator(setup, ledger, limits, number)?;
+        let source = match speculator {
+            Some(speculator) => Source::Ahead(Box::new(speculator)),
+            None => Source::Step(Box::new(tracker(setup, ledger, picks, number)?)),
+        };
+        Ok(Self { setup, source, left: size, number, passes: 0 })
+    }
+
+    /// The next pick: its row and score; none when the limits allow no row.
+    pub fn next<'l: 'a>(
+        &mut self,
+        ledger: &mut Ledger<'l>,
+        picks: &[Pick],
+        limits: &mut Limits<'_>,
+    ) -> Result<Option<(usize, f64)>> {
+        let (strategy, seed, rank) = (&self.setup.plan.strategy, self.setup.plan.seed, picks.len() as u64);
+        let noise_at = |row: usize| self.setup.noise_at(row);
+        let left = self.left;
+        self.left -= 1;
+        loop {
+            match &mut self.source {
+                Source::Ahead(speculator) => {
+                    if let Ok(next) = speculator.next(left) {
+                        next.iter().for_each(|&(row, _)| limits.take(row));
+                        return Ok(next);
+                    }
+                    self.passes += speculator.passes;
+                    self.source = Source::Step(Box::new(tracker(self.setup, ledger, picks, self.number)?));
+                }
+                Source::Step(tracker) if strategy.batch == Batch::Sequential => {
+                    return Ok(take_best(strategy, tracker, limits, noise_at, seed, rank));
+                }
+                Source::Step(tracker) => {
+                    let top = take_top(strategy, tracker, limits, noise_at, seed, rank, left);
+                    self.passes += tracker.passes;
+                    self.source = Source::Top(top.into_iter());
+                }
+                Source::Top(top) => return Ok(top.next()),
+            }
+        }
+    }
+
+    /// Conditions on the pick just made, when another is to follow in this round.
+    pub fn observe(&mut self, row: usize) {
+        if let Source::Step(tracker) = &mut self.source {
+            tracker.observe(row, self.setup.noise_at(row));
+        }
+    }
+
+    /// Passes over the pool so far.
+    pub fn passes(&self) -> usize {
+        self.passes
+            + match &self.source {
+                Source::Step(tracker) => tracker.passes,
+                Source::Ahead(speculator) => speculator.passes,
+                Source::Top(_) => 0,
+            }
+    }
+}
+
+/// The targets of a round.
+fn targets<'l>(setup: &Setup<'_, '_>, ledger: &mut Ledger<'l>, number: u64) -> Result<Option<Targets>> {
+    let Some(all) = setup.task.targets.filter(|_| setup.plan.strategy.needs_targets()) else { return Ok(None) };
+    let plan = setup.plan;
+    let rows = plan.target_sampling.draw(all, setup.task.kernel, plan.noise, plan.seed, number)?;
+    Ok(Some(Targets::new(all.gather(&rows), all.dim(), &mut ledger.data)))
+}
+
+/// The law given the targets of a round, for a rule that reads it.
+fn joint<'l>(setup: &Setup<'_, '_>, ledger: &Ledger<'l>, targets: Option<&Targets>) -> Option<crate::law::Law<'l>> {
+    let (targets, noise) = (targets?, setup.plan.strategy.wants().var_given_targets?);
+    if setup.plan.target_sampling == TargetSampling::All {
+        return ledger.joint.clone();
+    }
+    Some(given_targets(&ledger.data, &targets.points, targets.dim, noise, setup.noise_var))
+}
+
+fn tracker<'a, 'l: 'a>(
+    setup: &Setup<'_, 'a>,
+    ledger: &mut Ledger<'l>,
+    picks: &[Pick],
+    number: u64,
+) -> Result<Tracker<'a>> {
+    let (task, wants) = (setup.task, setup.plan.strategy.wants());
+    let targets = targets(setup, ledger, number)?;
+    let joint = joint(setup, ledger, targets.as_ref());
+    let mut near = Vec::new();
+    if wants.nearest {
+        let picked = picks.iter().map(|pick| pick.index);
+        near = setup.pool.gather(&task.observed_rows.iter().copied().chain(picked).collect::<Vec<_>>());
+        near.extend(task.observed_points.map(|points| points.to_vec()).unwrap_or_default());
+    }
+    let given = (ledger.data.clone(), joint);
+    Ok(Tracker::new(setup.pool, setup.kernel, wants, task.probabilities, targets, given, &near))
+}
+
+fn speculator<'s>(
+    setup: &'s Setup<'s, '_>,
+    ledger: &mut Ledger<'_>,
+    limits: &Limits<'_>,
+    number: u64,
+) -> Result<Option<Speculator<'s>>> {
+    let (plan, strategy) = (setup.plan, &setup.plan.strategy);
+    let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return Ok(None) };
+    let wanted = match plan.engine {
+        Engine::Auto => pool.rows() >= FEW_ROWS,
+        Engine::Plain => false,
+        Engine::Speculative => true,
+    };
+    let sequential = strategy.batch == Batch::Sequential && strategy.choice == Choice::Largest;
+    if !(wanted && sequential && setup.task.noise_vars.is_none() && limits.is_mask()) {
+        return Ok(None);
+    }
+    let targets = targets(setup, ledger, number)?;
+    let joint = joint(setup, ledger, targets.as_ref());
+    let open = limits.open().to_vec();
+    Ok(Speculator::new(pool, norms, &*strategy.rule, &ledger.data, joint.as_ref(), targets, setup.noise_var, open))
+}

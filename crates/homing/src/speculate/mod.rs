@@ -1,0 +1,365 @@
+//! Speculative greedy: many exact picks a pass, for the linear kernel.
+//!
+//! One pass a pick is bound by memory. So picks are *drafted* on the few rows with the best scores, in f64, and then
+//! *verified* for all others in one blocked pass: a matrix product in f32 with the drafted picks' functionals, with bounds on
+//! its rounding. A row whose score may reach a drafted pick's is computed in f64; if it wins, the draft is cut there and the
+//! row is the pick. Every pass makes at least one pick, and the picks are those of the plain engine.
+
+mod cold;
+mod hot;
+
+use std::collections::VecDeque;
+
+use crate::law::{Law, LinearLaw};
+use crate::tracker::Targets;
+use crate::{Embeddings, Rule, Wants};
+use cold::{Challenge, Cold};
+use hot::Hot;
+
+/// Rows that picks are drafted on.
+const HOT: usize = 1024;
+
+/// Shortest and longest draft.
+const DRAFT: std::ops::RangeInclusive<usize> = 4..=48;
+
+/// One pick, drafted or made: the functionals that it changes the candidates' numbers by.
+#[derive(Clone)]
+pub(crate) struct Step {
+    row: usize,
+    key: f64,
+    score: f64,
+    /// Σφ under the law given D, and Var f + ρ²; Var f alone.
+    data: Vec<f64>,
+    total: f64,
+    var: f64,
+    second: Second,
+}
+
+/// What a step holds for the rule's second number.
+#[derive(Clone)]
+enum Second {
+    None,
+    /// Σ_A φ, its total and Var f, under the law given the targets too (ITL).
+    Joint { weights: Vec<f64>, total: f64, var: f64 },
+    /// Σ_a c_a f_a with c the pick's covariances with the targets, and ‖c‖² (VTL).
+    Squares { weights: Vec<f64>, norm_sq: f64 },
+    /// Σ_a f_a / σ_a before this pick: what it was chosen by (CTL).
+    Standardised { weights: Vec<f64> },
+}
+
+impl Second {
+    fn weights(&self) -> Option<&[f64]> {
+        match self {
+            Second::None => None,
+            Second::Joint { weights, .. } | Second::Squares { weights, .. } | Second::Standardised { weights } => {
+                Some(weights)
+            }
+        }
+    }
+}
+
+/// The laws and targets at some point of the selection; all in f64.
+#[derive(Clone)]
+pub(crate) struct State {
+    data: LinearLaw,
+    joint: Option<LinearLaw>,
+    targets: Option<Targets>,
+    wants: Wants,
+    noise_var: f64,
+}
+
+/// The digits of a variance are gone; the plain engine knows what to do.
+pub(crate) struct Lost;
+
+impl State {
+    /// What the next pick is chosen by beside the candidates' own numbers (CTL).
+    fn standardised(&self) -> Option<Vec<f64>> {
+        let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
+        let coefficient = |&var: &f64| if var > 0.0 { 1.0 / var.sqrt() } else { 0.0 };
+        let terms: Vec<(f64, &[f64])> = targets.vars.iter().map(coefficient).zip(targets.iter()).collect();
+        Some(self.data.functional(&terms))
+    }
+
+    /// Observes row x, chosen with this key and score.
+    fn observe(&mut self, row: usize, x: &[f64], key: f64, score: f64) -> Result<Step, Lost> {
+        let standardised = self.standardised();
+        let var = self.data.var(x);
+        if var.is_lost() {
+            return Err(Lost);
+        }
+        let total = var.value + self.noise_var;
+        let weights = self.data.functional(&[(1.0, x)]);
+        let mut second = standardised.map_or(Second::None, |weights| Second::Standardised { weights });
+        if let Some(joint) = &mut self.joint {
+            let var = joint.var(x);
+            if var.is_lost() {
+                return Err(Lost);
+            }
+            let (total, weights) = (var.value + self.noise_var, joint.functional(&[(1.0, x)]));
+            joint.push(x, weights.clone(), self.noise_var, total);
+            second = Second::Joint { weights, total, var: var.value };
+        }
+        if let Some(targets) = self.targets.as_mut().filter(|_| self.wants.sq_cov || self.wants.std_cov) {
+            let covs: Vec<f64> = targets.iter().map(|a| crate::algebra::dot(a, &weights)).collect();
+            if self.wants.sq_cov {
+                let terms: Vec<(f64, &[f64])> = covs.iter().copied().zip(targets.iter()).collect();
+                let norm_sq = crate::algebra::norm_sq(&covs);
+                second = Second::Squares { weights: self.data.functional(&terms), norm_sq };
+            }
+            for (var, c) in targets.vars.iter_mut().zip(&covs) {
+                let left = *var - c * c / total;
+                if left < 1e-9 * *var {
+                    return Err(Lost);
+                }
+                *var = left;
+            }
+        }
+        self.data.push(x, weights.clone(), self.noise_var, total);
+        Ok(Step { row, key, score, data: weights, total, var: var.value, second })
+    }
+
+    /// Brings the laws into their shortest form.
+    fn fold(&mut self) {
+        self.data.rebase();
+        if let Some(joint) = &mut self.joint {
+            joint.rebase();
+        }
+    }
+
+    fn target_var(&self) -> f64 {
+        self.targets.as_ref().map_or(0.0, Targets::total_var)
+    }
+}
+
+/// The engine.
+pub(crate) struct Speculator<'a> {
+    pool: Embeddings<'a>,
+    rule: &'a dyn Rule,
+    state: State,
+    hot: Hot,
+    cold: Cold,
+    /// Picks made but not yet applied to the cold rows.
+    pending: Vec<Step>,
+    /// Picks made but not yet asked for.
+    ready: VecDeque<(usize, f64)>,
+    open: Vec<bool>,
+    draft: usize,
+    /// The targets' variance when the cold rows were last computed from nothing.
+    fresh_var: f64,
+    pub passes: usize,
+}
+
+impl<'a> Speculator<'a> {
+    /// None where speculation has nothing to offer: a kernel, a pool or a rule that it does not know.
+    pub fn new(
+        pool: Embeddings<'a>,
+        norms: &[f32],
+        rule: &'a dyn Rule,
+        data: &Law<'_>,
+        joint: Option<&Law<'_>>,
+        targets: Option<Targets>,
+        noise_var: f64,
+        open: Vec<bool>,
+    ) -> Option<Self> {
+        let wants = rule.wants();
+        let second = [wants.var_given_targets.is_some(), wants.sq_cov, wants.std_cov];
+        let known = wants.var && !wants.nearest && !wants.cosine && !wants.probabilities;
+        if !known || !rule.is_monotone() || second.iter().filter(|&&wanted| wanted).count() > 1 {
+            return None;
+        }
+        // Beyond these norms f32 overflows, or its products underflow.
+        let in_range = |&norm: &f32| norm == 0.0 || (1e-24..1e24).contains(&norm);
+        if !norms.iter().all(in_range) {
+            return None;
+        }
+        let Law::Linear(data) = data.clone() else { return None };
+        let joint = match joint.cloned() {
+            Some(Law::Linear(joint)) => Some(joint),
+            Some(Law::Dual(_)) => return None,
+            None => None,
+        };
+        let mut state = State { data, joint, targets, wants, noise_var };
+        state.fold();
+        let cold = Cold::new(pool, norms, &mut state);
+        let hot = Hot::default();
+        let fresh_var = state.target_var();
+        let mut engine = Self {
+            pool,
+            rule,
+            state,
+            hot,
+            cold,
+            pending: Vec::new(),
+            ready: VecDeque::new(),
+            open,
+            draft: 8,
+            fresh_var,
+            passes: 2,
+        };
+        engine.choose_hot();
+        Some(engine)
+    }
+
+    /// The next pick: its row and score. `left` picks are asked for in all, this one included.
+    pub fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, Lost> {
+        if self.ready.is_empty() {
+            self.round(left)?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    /// Drafts, verifies and accepts.
+    fn round(&mut self, left: usize) -> Result<(), Lost> {
+        // The loop of the caller stops at the last pick; a draft must not run dry of rows before it.
+        let most = self.draft.min(left).min(self.hot.open_rows(&self.open));
+        let mut ahead = self.state.clone();
+        let mut hot = self.hot.clone();
+        let mut open = Opened { open: &mut self.open, closed: Vec::new() };
+        let mut steps: Vec<Step> = Vec::with_capacity(most);
+        let mut states = Vec::with_capacity(most);
+        for _ in 0..most {
+            hot.standardise(ahead.standardised().as_deref());
+            let Some((at, key, score)) = hot.best(self.rule, ahead.noise_var, |row| open.is(row)) else { break };
+            let step = ahead.observe(hot.row(at), hot.point(at), key, score)?;
+            open.close(step.row);
+            states.push(hot.numbers());
+            hot.apply(&step)?;
+            steps.push(step);
+        }
+        let opened = open.closed;
+        let challenge =
+            self.cold.verify(self.pool, self.rule, &self.state, &self.pending, &steps, &self.open, &self.hot);
+        self.passes += 1;
+        let (agreed, winner) = self.settle(&challenge, &steps, &hot, &states, &opened)?;
+
+        let fully = winner.is_none() && agreed == steps.len();
+        if fully {
+            self.state = ahead;
+            self.hot = hot;
+        } else {
+            for &row in &opened[agreed..] {
+                self.open[row] = true;
+            }
+            self.state = self.replay(&steps[..agreed])?;
+            if agreed < states.len() {
+                hot.restore(&states[agreed]);
+            }
+            self.hot = hot;
+        }
+        let applied = self.cold.keep(agreed);
+        self.pending = steps[applied..agreed].to_vec();
+        self.ready.extend(steps[..agreed].iter().map(|step| (step.row, step.score)));
+        if let Some((row, key, score)) = winner {
+            let x = self.pool.row(row);
+            let step = self.state.observe(row, &x, key, score)?;
+            self.hot.apply(&step)?;
+            self.open[row] = false;
+            self.ready.push_back((row, score));
+            self.pending.push(step);
+        }
+        let made = agreed + usize::from(winner.is_some());
+        self.draft = if fully { self.draft * 2 } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
+        if self.needs_refresh(&challenge) {
+            self.refresh();
+        } else if self.state.data.steps() > self.pool.dim() {
+            self.state.fold();
+        }
+        self.choose_hot();
+        Ok(())
+    }
+
+    /// The state after the first picks of a draft.
+    fn replay(&self, steps: &[Step]) -> Result<State, Lost> {
+        let mut state = self.state.clone();
+        for step in steps {
+            let at = self.hot.find(step.row).expect("drafted on a hot row");
+            state.observe(step.row, self.hot.point(at), step.key, step.score)?;
+        }
+        Ok(state)
+    }
+
+    /// How many drafted picks stand, and the pick that replaces the next one if a challenger beats it.
+    #[allow(clippy::type_complexity)]
+    fn settle(
+        &self,
+        challenge: &Challenge,
+        steps: &[Step],
+        hot: &Hot,
+        states: &[hot::Numbers],
+        drafted: &[usize],
+    ) -> Result<(usize, Option<(usize, f64, f64)>), Lost> {
+        if challenge.rows.is_empty() {
+            return Ok((challenge.sound.min(steps.len()), None));
+        }
+        let mut challengers = Hot::build(self.pool, &challenge.rows, &self.state);
+        for (t, step) in steps.iter().enumerate() {
+            if t >= challenge.sound {
+                return Ok((t, None));
+            }
+            let standardised = match &step.second {
+                Second::Standardised { weights } => Some(&weights[..]),
+                _ => None,
+            };
+            challengers.standardise(standardised);
+            let open = |row: usize| self.open[row] || drafted[t..].contains(&row);
+            if let Some((at, key, score)) = challengers.best(self.rule, self.state.noise_var, open) {
+                let row = challengers.row(at);
+                let better = key > step.key + crate::choose::TIE * step.key.abs();
+                let ties = key >= step.key - crate::choose::TIE * step.key.abs();
+                if better || (ties && row < step.row) {
+                    // A tie with the best of all goes to the smallest row, which may be a hot one.
+                    let mut hot = hot.clone();
+                    hot.restore(&states[t]);
+                    hot.standardise(standardised);
+                    let leader = if better { key } else { step.key };
+                    let tied = hot.first_tie(self.rule, self.state.noise_var, leader, open);
+                    return Ok(match tied.filter(|&(other, _, _)| other < row) {
+                        Some((other, ..)) if other == step.row => (t + 1, None),
+                        Some(winner) => (t, Some(winner)),
+                        None => (t, Some((row, key, score))),
+                    });
+                }
+            }
+            challengers.apply(step)?;
+        }
+        Ok((steps.len().min(challenge.sound), None))
+    }
+
+    /// Whether accumulated rounding calls more rows to f64 than a fresh start would.
+    fn needs_refresh(&self, challenge: &Challenge) -> bool {
+        let fallen = self.state.wants.sq_cov && self.state.target_var() < 1e-3 * self.fresh_var;
+        fallen || (challenge.rows.len() > HOT && self.cold.error_has_grown()) || challenge.sound == 0
+    }
+
+    fn refresh(&mut self) {
+        self.state.fold();
+        self.fresh_var = self.state.target_var();
+        self.cold.restart(self.pool, &mut self.state);
+        self.pending.clear();
+        self.hot = Hot::default();
+        self.passes += 1;
+    }
+
+    /// The rows with the best scores, as far as the cold rows know.
+    fn choose_hot(&mut self) {
+        let best = self.cold.best(self.rule, &self.state, &self.open, HOT);
+        self.hot = std::mem::take(&mut self.hot).turn_over(self.pool, &best, &self.state, &self.open);
+    }
+}
+
+/// Rows closed by a draft, in order.
+struct Opened<'a> {
+    open: &'a mut [bool],
+    closed: Vec<usize>,
+}
+
+impl Opened<'_> {
+    fn is(&self, row: usize) -> bool {
+        self.open[row]
+    }
+
+    fn close(&mut self, row: usize) {
+        self.open[row] = false;
+        self.closed.push(row);
+    }
+}

@@ -1,0 +1,148 @@
+//! Many picks a pass are the picks of one pass a pick.
+
+use half::{bf16, f16};
+use homing::{Embeddings, Engine, Noise, Plan, Selection, Task, Values};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::oracle::{rng, run};
+
+const RULES: [&str; 6] = ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "uncertainty"];
+
+/// Rows in clusters with a decaying spectrum, as embeddings of real data have.
+fn clustered(rng: &mut ChaCha8Rng, rows: usize, dim: usize, clusters: usize) -> Vec<f32> {
+    let mut normal = || -> f32 { (0..6).map(|_| rng.random_range(-1.0f32..1.0)).sum::<f32>() * 0.7 };
+    let scale: Vec<f32> = (1..=dim).map(|i| (i as f32).powf(-0.7)).collect();
+    let centres: Vec<f32> = (0..clusters * dim).map(|i| normal() * scale[i % dim]).collect();
+    (0..rows)
+        .flat_map(|row| {
+            let centre = (row * 7919) % clusters;
+            let x: Vec<f32> = (0..dim).map(|j| centres[centre * dim + j] + 0.7 * normal() * scale[j]).collect();
+            let norm = x.iter().map(|x| x * x).sum::<f32>().sqrt();
+            x.into_iter().map(move |x| x / norm)
+        })
+        .collect()
+}
+
+fn both(task: &Task<'_>, plan: &Plan) -> (Selection, Selection) {
+    let with = |engine| run(task, &Plan { engine, ..plan.clone() });
+    (with(Engine::Plain), with(Engine::Speculative))
+}
+
+fn assert_same(plain: &Selection, ahead: &Selection, what: &str) {
+    assert_eq!(plain.indices(), ahead.indices(), "{what}");
+    for (a, b) in plain.picks.iter().zip(&ahead.picks) {
+        assert!((a.score - b.score).abs() <= 1e-9 * (1.0 + a.score.abs()), "{what} rank {}: {} {}", a.rank, a.score, b.score);
+    }
+}
+
+#[test]
+fn the_same_picks_in_fewer_passes() {
+    let mut rng = rng(1);
+    let (rows, dim) = (6000, 40);
+    let data = clustered(&mut rng, rows + 200, dim, 30);
+    let (pool, targets) = data.split_at(rows * dim);
+    let pool = Embeddings::new(pool, dim).unwrap();
+    let targets = Embeddings::new(&targets[..12 * dim], dim).unwrap();
+    for rule in RULES {
+        for std in [0.01, 0.1, 1.0] {
+            let plan = Plan { strategy: rule.parse().unwrap(), count: 60, noise: Noise::Std(std), ..Plan::default() };
+            let (plain, ahead) = both(&Task::new(pool, Some(targets.into())), &plan);
+            assert_same(&plain, &ahead, &format!("{rule}, ρ = {std}"));
+            assert!(ahead.passes < plain.passes / 2, "{rule}, ρ = {std}: {} passes, plain {}", ahead.passes, plain.passes);
+        }
+    }
+}
+
+#[test]
+fn duplicates_zero_rows_and_targets_in_the_pool() {
+    let mut rng = rng(2);
+    let (rows, dim) = (5000, 24);
+    let mut data = clustered(&mut rng, rows, dim, 12);
+    for i in 0..rows / 2 {
+        let from = (i * 31) % rows;
+        data.copy_within(from * dim..(from + 1) * dim, ((i * 17 + 5) % rows) * dim);
+    }
+    data[700 * dim..703 * dim].fill(0.0);
+    let targets: Vec<f32> = data[10 * dim..16 * dim].to_vec();
+    let pool = Embeddings::new(&data[..], dim).unwrap();
+    let task = Task::new(pool, Some(Embeddings::new(&targets[..], dim).unwrap().into()));
+    let observed = [10, 11, 4000];
+    for rule in RULES {
+        for std in [0.03, 0.3] {
+            let plan = Plan { strategy: rule.parse().unwrap(), count: 80, noise: Noise::Std(std), ..Plan::default() };
+            let task = Task { observed_rows: &observed, forbidden: &[20, 21], ..task };
+            let (plain, ahead) = both(&task, &plan);
+            assert_same(&plain, &ahead, &format!("{rule}, ρ = {std}"));
+        }
+    }
+}
+
+#[test]
+fn every_number_format_and_a_centred_pool() {
+    let mut rng = rng(3);
+    let (rows, dim) = (4500, 20);
+    let single = clustered(&mut rng, rows, dim, 9);
+    let double: Vec<f64> = single.iter().map(|&x| f64::from(x) * 1.000_000_1).collect();
+    let half: Vec<f16> = single.iter().map(|&x| f16::from_f32(x)).collect();
+    let brain: Vec<bf16> = single.iter().map(|&x| bf16::from_f32(x)).collect();
+    let targets = clustered(&mut rng, 5, dim, 2);
+    let targets = Embeddings::new(&targets[..], dim).unwrap();
+    for values in [Values::F32(&single), Values::F64(&double), Values::F16(&half), Values::Bf16(&brain)] {
+        let pool = Embeddings::new(values, dim).unwrap();
+        let mean = pool.mean();
+        for (pool, targets) in [(pool, targets), (pool.centered(&mean), targets.centered(&mean))] {
+            for rule in RULES {
+                let plan = Plan { strategy: rule.parse().unwrap(), count: 30, ..Plan::default() };
+                let (plain, ahead) = both(&Task::new(pool, Some(targets.into())), &plan);
+                assert_same(&plain, &ahead, rule);
+            }
+        }
+    }
+}
+
+#[test]
+fn more_targets_than_dimensions_and_more_picks_than_dimensions() {
+    let mut rng = rng(4);
+    let (rows, dim) = (4200, 16);
+    let data = clustered(&mut rng, rows + 50, dim, 5);
+    let (pool, targets) = data.split_at(rows * dim);
+    let task = Task::new(
+        Embeddings::new(pool, dim).unwrap(),
+        Some(Embeddings::new(targets, dim).unwrap().into()),
+    );
+    for rule in RULES {
+        let plan = Plan { strategy: rule.parse().unwrap(), count: 150, ..Plan::default() };
+        let (plain, ahead) = both(&task, &plan);
+        assert_same(&plain, &ahead, rule);
+    }
+}
+
+#[test]
+fn where_digits_are_lost_the_plain_engine_takes_over() {
+    let mut rng = rng(5);
+    let (rows, dim) = (4200, 8);
+    let data = clustered(&mut rng, rows, dim, 4);
+    let targets: Vec<f32> = data[..3 * dim].to_vec();
+    let task = Task::new(
+        Embeddings::new(&data[..], dim).unwrap(),
+        Some(Embeddings::new(&targets[..], dim).unwrap().into()),
+    );
+    for rule in RULES {
+        let plan = Plan { strategy: rule.parse().unwrap(), count: 30, noise: Noise::Std(1e-6), ..Plan::default() };
+        let (plain, ahead) = both(&task, &plan);
+        assert_same(&plain, &ahead, rule);
+    }
+}
+
+#[test]
+fn norms_that_f32_cannot_square_are_left_to_the_plain_engine() {
+    let mut rng = rng(6);
+    let data: Vec<f64> = clustered(&mut rng, 300, 6, 3).into_iter().map(|x| f64::from(x) * 1e25).collect();
+    let task = Task::new(
+        Embeddings::new(&data[..], 6).unwrap(),
+        Some(Embeddings::new(&data[60..72], 6).unwrap().into()),
+    );
+    let (plain, ahead) = both(&task, &Plan { count: 10, ..Plan::default() });
+    assert_eq!(plain, ahead);
+}
