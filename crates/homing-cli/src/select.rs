@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing::{Ended, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
+use homing::{Ended, Engine, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
 use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
 
 use crate::inputs::{ColumnArguments, Files, Inputs, kernel_of, points_of};
@@ -43,6 +43,9 @@ pub struct Arguments {
     /// Say nothing but errors.
     #[arg(short, long)]
     quiet: bool,
+    /// Say more: passes over the pool.
+    #[arg(short, long, conflicts_with = "quiet")]
+    verbose: bool,
     /// Seed of everything random.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -158,6 +161,9 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     if !arguments.quiet {
         eprintln!("{}", closing_line(&task, &plan, &selection, reading, choosing));
     }
+    if arguments.verbose {
+        eprintln!("{} passes over the pool", selection.passes);
+    }
     Ok(())
 }
 
@@ -260,6 +266,7 @@ fn plan_of(arguments: &Arguments) -> Result<Plan> {
         quotas: Vec::new(),
         budget: more.budget,
         repeat: more.repeat,
+        engine: Engine::Auto,
     })
 }
 

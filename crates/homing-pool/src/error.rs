@@ -153,7 +153,7 @@ pub(crate) fn one_line(text: &str) -> String {
             words.push(' ');
         }
         words.push_str(word);
-        if words.len() > LONGEST {
+        if words.len() > 4 * LONGEST {
             break;
         }
     }

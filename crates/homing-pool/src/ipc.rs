@@ -123,6 +123,7 @@ fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
 fn is_inflated(body: &[u8], region: &Region) -> bool {
     let start = usize::try_from(region.offset()).unwrap_or(usize::MAX);
     let Some(claim) = body.get(start..).and_then(|rest| rest.first_chunk::<8>()) else { return false };
-    let most = region.length().unsigned_abs().saturating_add(4).saturating_mul(COMPRESSION_RATIO);
+    let length = region.length().unsigned_abs().min(body.len() as u64);
+    let most = length.saturating_add(4).saturating_mul(COMPRESSION_RATIO);
     i64::from_le_bytes(*claim) > i64::try_from(most).unwrap_or(i64::MAX)
 }

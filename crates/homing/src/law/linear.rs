@@ -169,6 +169,8 @@ impl LinearLaw {
 
     pub fn scan_vars(&self, rows: &[f64], out: &mut [Variance]) {
         let coordinates = project(rows, self.basis.as_ref());
+        let steps = Mat::from_fn(self.dim, self.steps.len(), |i, j| self.steps[j].weights[i]);
+        let covs = project(rows, steps.as_ref());
         for (i, (x, out)) in rows.chunks_exact(self.dim).zip(out).enumerate() {
             let whole = norm_sq(x);
             let (mut inside, mut along) = (0.0, 0.0);
@@ -179,7 +181,9 @@ impl LinearLaw {
             }
             // Most rows lie well outside of the span; for the others the rest is formed, not subtracted.
             *out = if whole - inside > 1e-3 * whole || self.shrink.is_empty() {
-                self.after_steps(x, whole - inside + along)
+                let base = whole - inside + along;
+                let taken: f64 = (0..self.steps.len()).map(|j| covs[(i, j)].powi(2) / self.steps[j].total).sum();
+                Variance { value: base - taken, scale: base }
             } else {
                 self.var(x)
             };

@@ -26,7 +26,7 @@ const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
 const CHECKPOINTS: usize = 4;
 
 /// Rows that one pass may call to f64.
-const CHALLENGERS: usize = 8 * super::HOT;
+const CHALLENGERS: usize = 16384;
 
 /// Errors of a block's numbers, as shares of ‖φ‖².
 #[derive(Debug, Clone, Copy, Default)]
@@ -181,8 +181,12 @@ impl Cold {
         hot: &Hot,
     ) -> Challenge {
         let all: Vec<&Step> = pending.iter().chain(draft).collect();
+        let after = state.standardised();
         let wide = all.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
-        let mut probes = Mat::<f32>::zeros(self.dim, wide * all.len());
+        let mut probes = Mat::<f32>::zeros(self.dim, wide * all.len() + usize::from(after.is_some()));
+        if let Some(after) = &after {
+            (0..self.dim).for_each(|i| probes[(i, wide * all.len())] = after[i] as f32);
+        }
         for (j, step) in all.iter().enumerate() {
             for (column, weights) in [Some(&step.data[..]), step.second.weights()].into_iter().flatten().enumerate() {
                 (0..self.dim).for_each(|i| probes[(i, wide * j + column)] = weights[i] as f32);
@@ -207,11 +211,17 @@ impl Cold {
         let sound = AtomicUsize::new(draft.len());
         let (gamma, noise_var, wants) = (gamma(self.dim), state.noise_var, state.wants);
         self.each(pool, probes.as_ref(), |b, block, products| {
-            let column = |j: usize, which: usize| products.col(wide * j + which).try_as_col_major().expect("a column").as_slice();
+            let at = |j: usize| products.col(j).try_as_col_major().expect("a column").as_slice();
+            let column = |j: usize, which: usize| at(wide * j + which);
+            // What CTL reads once the first j picks are applied.
+            let covs = |j: usize| at(if j < all.len() { wide * j + 1 } else { wide * all.len() });
             let mut var = std::mem::take(&mut block.var[0]);
             let mut second = std::mem::take(&mut block.second[0]);
             for (j, step) in pending.iter().enumerate() {
                 apply(step, column(j, 0), (wide > 1).then(|| column(j, 1)), &mut var, &mut second);
+            }
+            if wants.std_cov {
+                second.copy_from_slice(covs(pending.len()));
             }
             keep_copy(&mut block.var[0], &var);
             keep_copy(&mut block.second[0], &second);
@@ -225,9 +235,6 @@ impl Cold {
                         Second::Standardised { weights } => norm_sq(weights).sqrt(),
                         _ => 0.0,
                     };
-                    if let Some(other) = other.filter(|_| wants.std_cov) {
-                        second.copy_from_slice(other);
-                    }
                     let (given, std_cov): (&[f32], &[f32]) = if wants.std_cov { (&[], &second) } else { (&second, &[]) };
                     let bounded = Bounded {
                         var: &var,
@@ -254,6 +261,9 @@ impl Cold {
                     }
                 }
                 apply(step, column(j, 0), other, &mut var, &mut second);
+                if wants.std_cov {
+                    second.copy_from_slice(covs(j + 1));
+                }
                 if t + 1 == applied[checkpoint] && checkpoint <= CHECKPOINTS {
                     keep_copy(&mut block.var[checkpoint], &var);
                     keep_copy(&mut block.second[checkpoint], &second);

@@ -2,18 +2,22 @@
 
 use std::collections::HashMap;
 
+use rayon::prelude::*;
+
 use super::{Lost, Second, State, Step};
 use crate::algebra::dot;
 use crate::choose::TIE;
-use crate::law::Variance;
+use crate::embeddings::BLOCK;
+use crate::law::{LinearLaw, Variance};
 use crate::{Candidate, Embeddings, Points, Rule};
 
-/// Rows, their points, and their numbers given all picks.
+/// Rows that one thread takes at a time.
+const SHARE: usize = 256;
+
+/// Row numbers, and the rows' numbers given all picks. The rows themselves stay in the pool.
 #[derive(Default, Clone)]
 pub(crate) struct Hot {
     rows: Vec<usize>,
-    points: std::sync::Arc<Vec<f64>>,
-    dim: usize,
     numbers: Numbers,
     std_cov: Vec<f64>,
 }
@@ -25,60 +29,76 @@ pub(crate) struct Numbers {
     second: Vec<Variance>,
 }
 
+const NOTHING: Variance = Variance { value: 0.0, scale: 0.0 };
+
 impl Hot {
     /// Computes the numbers of some rows from nothing.
     pub fn build(pool: Embeddings<'_>, rows: &[usize], state: &State) -> Self {
         let dim = pool.dim();
-        let points = Points::from(pool).gather(rows);
-        let zero = Variance { value: 0.0, scale: 0.0 };
-        let mut var = vec![zero; rows.len()];
-        state.data.scan_vars(&points, &mut var);
-        let mut second = Vec::new();
-        if let Some(joint) = &state.joint {
-            second = vec![zero; rows.len()];
-            joint.scan_vars(&points, &mut second);
+        let root = match state.targets.as_ref().filter(|_| state.wants.sq_cov) {
+            Some(targets) => state.data.root_of(&targets.points),
+            None => Vec::new(),
+        };
+        let mut numbers = Numbers { var: vec![NOTHING; rows.len()], second: vec![NOTHING; rows.len()] };
+        let vars = numbers.var.par_chunks_mut(BLOCK).zip(numbers.second.par_chunks_mut(BLOCK));
+        rows.par_chunks(BLOCK).zip(vars).for_each(|(rows, (var, second))| {
+            let points = Points::from(pool).gather(rows);
+            let scan = |law: &LinearLaw, out: &mut [Variance]| law.scan_vars(&points, out);
+            scan(&state.data, var);
+            if let Some(joint) = &state.joint {
+                scan(joint, second);
+            }
+            if !root.is_empty() {
+                for (x, second) in points.chunks_exact(dim).zip(second) {
+                    let value = root.iter().map(|weights| dot(weights, x).powi(2)).sum();
+                    *second = Variance { value, scale: value };
+                }
+            }
+        });
+        Self { rows: rows.to_vec(), numbers, std_cov: Vec::new() }
+    }
+
+    /// The best open row of the whole pool: its row, key and score.
+    pub fn best_of_all(
+        pool: Embeddings<'_>,
+        rule: &dyn Rule,
+        state: &State,
+        open: &[bool],
+    ) -> Option<(usize, f64, f64)> {
+        let standardised = state.standardised();
+        let mut best: Option<(usize, f64, f64)> = None;
+        // A stretch at a time, in order: a later row must be better by more than a tie.
+        for start in (0..pool.rows()).step_by(64 * BLOCK) {
+            let rows: Vec<usize> = (start..pool.rows().min(start + 64 * BLOCK)).filter(|&row| open[row]).collect();
+            let mut stretch = Self::build(pool, &rows, state);
+            stretch.standardise(pool, standardised.as_deref());
+            let found = stretch.best(rule, state.noise_var, |_| true);
+            if let Some(found) = found
+                && best.is_none_or(|(_, key, _)| found.1 > key + TIE * key.abs())
+            {
+                best = Some(found);
+            }
         }
-        if let Some(targets) = state.targets.as_ref().filter(|_| state.wants.sq_cov) {
-            let root = state.data.root_of(&targets.points);
-            let sum = |x: &[f64]| root.iter().map(|weights| dot(weights, x).powi(2)).sum();
-            second = points.chunks_exact(dim).map(sum).map(|value| Variance { value, scale: value }).collect();
-        }
-        Self { rows: rows.to_vec(), points: points.into(), dim, numbers: Numbers { var, second }, std_cov: Vec::new() }
+        best
     }
 
     /// Keeps the open rows that are among `best`, and adds the others of them.
     pub fn turn_over(self, pool: Embeddings<'_>, best: &[usize], state: &State, open: &[bool]) -> Self {
         let known: HashMap<usize, usize> = self.rows.iter().enumerate().map(|(at, &row)| (row, at)).collect();
-        let (old, new): (Vec<usize>, Vec<usize>) = best.iter().filter(|&&row| open[row]).partition(|row| known.contains_key(row));
+        let (old, new): (Vec<usize>, Vec<usize>) =
+            best.iter().filter(|&&row| open[row]).partition(|row| known.contains_key(row));
         let mut added = Self::build(pool, &new, state);
-        let mut points = std::mem::take(&mut added.points).to_vec();
         for row in old {
             let at = known[&row];
             added.rows.push(row);
-            points.extend_from_slice(self.point(at));
             added.numbers.var.push(self.numbers.var[at]);
-            if let Some(&second) = self.numbers.second.get(at) {
-                added.numbers.second.push(second);
-            }
+            added.numbers.second.push(self.numbers.second[at]);
         }
-        added.points = points.into();
         added
-    }
-
-    pub fn row(&self, at: usize) -> usize {
-        self.rows[at]
     }
 
     pub fn rows(&self) -> &[usize] {
         &self.rows
-    }
-
-    pub fn point(&self, at: usize) -> &[f64] {
-        &self.points[at * self.dim..(at + 1) * self.dim]
-    }
-
-    pub fn find(&self, row: usize) -> Option<usize> {
-        self.rows.iter().position(|&known| known == row)
     }
 
     pub fn open_rows(&self, open: &[bool]) -> usize {
@@ -94,15 +114,21 @@ impl Hot {
     }
 
     /// Covariances with Σ_a f_a / σ_a, for the rule that reads them.
-    pub fn standardise(&mut self, weights: Option<&[f64]>) {
-        if let Some(weights) = weights {
-            self.std_cov = self.points.chunks_exact(self.dim).map(|x| dot(x, weights)).collect();
-        }
+    pub fn standardise(&mut self, pool: Embeddings<'_>, weights: Option<&[f64]>) {
+        let Some(weights) = weights else { return };
+        self.std_cov.resize(self.rows.len(), 0.0);
+        self.rows.par_chunks(SHARE).zip(self.std_cov.par_chunks_mut(SHARE)).for_each(|(rows, out)| {
+            let mut x = vec![0.0; pool.dim()];
+            for (&row, out) in rows.iter().zip(out) {
+                pool.read(row..row + 1, &mut x);
+                *out = dot(&x, weights);
+            }
+        });
     }
 
     fn candidate(&self, at: usize, noise_var: f64) -> Candidate<'static> {
         let var = self.numbers.var[at].value.max(0.0);
-        let second = self.numbers.second.get(at).map_or(0.0, |second| second.value.max(0.0));
+        let second = self.numbers.second[at].value.max(0.0);
         Candidate {
             var,
             var_given_targets: second.min(var),
@@ -113,19 +139,14 @@ impl Hot {
         }
     }
 
-    /// The best open row: its place here, key and score; ties go to the smaller row.
+    /// The best open row, its key and score; ties go to the smaller row.
     pub fn best(&self, rule: &dyn Rule, noise_var: f64, open: impl Fn(usize) -> bool) -> Option<(usize, f64, f64)> {
-        let keys: Vec<f64> = (0..self.rows.len())
-            .map(|at| if open(self.rows[at]) { rule.key(&self.candidate(at, noise_var)) } else { f64::NAN })
-            .collect();
-        let leader = keys.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let at = (0..keys.len())
-            .filter(|&at| keys[at] >= leader - TIE * leader.abs())
-            .min_by_key(|&at| self.rows[at])?;
-        Some((at, keys[at], rule.score(&self.candidate(at, noise_var))))
+        let key = |at: usize| rule.key(&self.candidate(at, noise_var));
+        let leader = (0..self.rows.len()).filter(|&at| open(self.rows[at])).map(key).fold(f64::NEG_INFINITY, f64::max);
+        self.first_tie(rule, noise_var, leader, open)
     }
 
-    /// The smallest open row whose key ties with `leader`: its row, key and score.
+    /// The smallest open row whose key ties with `leader`, its key and score.
     pub fn first_tie(
         &self,
         rule: &dyn Rule,
@@ -142,31 +163,32 @@ impl Hot {
     }
 
     /// Takes in a pick.
-    pub fn apply(&mut self, step: &Step) -> Result<(), Lost> {
-        for (at, x) in self.points.chunks_exact(self.dim.max(1)).enumerate() {
-            let g = dot(x, &step.data);
-            self.numbers.var[at].value -= g * g / step.total;
-            if self.numbers.var[at].is_lost() {
-                return Err(Lost);
-            }
-            match &step.second {
-                Second::None | Second::Standardised { .. } => {}
-                Second::Joint { weights, total, .. } => {
-                    let g = dot(x, weights);
-                    self.numbers.second[at].value -= g * g / total;
+    pub fn apply(&mut self, pool: Embeddings<'_>, step: &Step) -> Result<(), Lost> {
+        let numbers = self.numbers.var.par_chunks_mut(SHARE).zip(self.numbers.second.par_chunks_mut(SHARE));
+        let lost = self.rows.par_chunks(SHARE).zip(numbers).map(|(rows, (vars, seconds))| {
+            let mut x = vec![0.0; pool.dim()];
+            let mut lost = false;
+            for (&row, (var, second)) in rows.iter().zip(vars.iter_mut().zip(seconds)) {
+                pool.read(row..row + 1, &mut x);
+                let g = dot(&x, &step.data);
+                var.value -= g * g / step.total;
+                lost |= var.is_lost();
+                match &step.second {
+                    Second::None | Second::Standardised { .. } => {}
+                    Second::Joint { weights, total, .. } => {
+                        let g = dot(&x, weights);
+                        second.value -= g * g / total;
+                        lost |= second.is_lost();
+                    }
+                    // These are computed anew long before they can fall that far.
+                    Second::Squares { weights, norm_sq } => {
+                        let (share, h) = (g / step.total, dot(&x, weights));
+                        second.value += share * (share * norm_sq - 2.0 * h);
+                    }
                 }
-                Second::Squares { weights, norm_sq } => {
-                    let (share, h) = (g / step.total, dot(x, weights));
-                    let (cross, own) = (2.0 * share * h, share * share * norm_sq);
-                    let q = &mut self.numbers.second[at];
-                    q.value += own - cross;
-                    q.scale = q.scale.max(cross.abs()).max(own);
-                }
             }
-            if self.numbers.second.get(at).is_some_and(|second| second.is_lost()) {
-                return Err(Lost);
-            }
-        }
-        Ok(())
+            lost
+        });
+        if lost.reduce(|| false, |a, b| a | b) { Err(Lost) } else { Ok(()) }
     }
 }

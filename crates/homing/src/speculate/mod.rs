@@ -9,6 +9,7 @@ mod cold;
 mod hot;
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use crate::law::{Law, LinearLaw};
 use crate::tracker::Targets;
@@ -16,11 +17,15 @@ use crate::{Embeddings, Rule, Wants};
 use cold::{Challenge, Cold};
 use hot::Hot;
 
-/// Rows that picks are drafted on.
-const HOT: usize = 1024;
+/// Rows that picks are drafted on: a share of the pool, within limits.
+const HOT_SHARE: usize = 64;
+const HOT: RangeInclusive<usize> = 128..=8192;
 
 /// Shortest and longest draft.
-const DRAFT: std::ops::RangeInclusive<usize> = 4..=48;
+const DRAFT: RangeInclusive<usize> = 6..=48;
+
+/// Picks by a pass in f64 after which speculation gives up.
+const MOST_TIES: usize = 3;
 
 /// One pick, drafted or made: the functionals that it changes the candidates' numbers by.
 #[derive(Clone)]
@@ -146,6 +151,8 @@ pub(crate) struct Speculator<'a> {
     draft: usize,
     /// The targets' variance when the cold rows were last computed from nothing.
     fresh_var: f64,
+    /// Picks that f32 could not tell apart.
+    ties: usize,
     pub passes: usize,
 }
 
@@ -194,7 +201,8 @@ impl<'a> Speculator<'a> {
             open,
             draft: 8,
             fresh_var,
-            passes: 2,
+            ties: 0,
+            passes: 1,
         };
         engine.choose_hot();
         Some(engine)
@@ -218,17 +226,17 @@ impl<'a> Speculator<'a> {
         let mut steps: Vec<Step> = Vec::with_capacity(most);
         let mut states = Vec::with_capacity(most);
         for _ in 0..most {
-            hot.standardise(ahead.standardised().as_deref());
-            let Some((at, key, score)) = hot.best(self.rule, ahead.noise_var, |row| open.is(row)) else { break };
-            let step = ahead.observe(hot.row(at), hot.point(at), key, score)?;
-            open.close(step.row);
+            hot.standardise(self.pool, ahead.standardised().as_deref());
+            let Some((row, key, score)) = hot.best(self.rule, ahead.noise_var, |row| open.is(row)) else { break };
+            let step = ahead.observe(row, &self.pool.row(row), key, score)?;
+            open.close(row);
             states.push(hot.numbers());
-            hot.apply(&step)?;
+            hot.apply(self.pool, &step)?;
             steps.push(step);
         }
         let opened = open.closed;
         let challenge =
-            self.cold.verify(self.pool, self.rule, &self.state, &self.pending, &steps, &self.open, &self.hot);
+            self.cold.verify(self.pool, self.rule, &ahead, &self.pending, &steps, &self.open, &self.hot);
         self.passes += 1;
         let (agreed, winner) = self.settle(&challenge, &steps, &hot, &states, &opened)?;
 
@@ -250,14 +258,16 @@ impl<'a> Speculator<'a> {
         self.pending = steps[applied..agreed].to_vec();
         self.ready.extend(steps[..agreed].iter().map(|step| (step.row, step.score)));
         if let Some((row, key, score)) = winner {
-            let x = self.pool.row(row);
-            let step = self.state.observe(row, &x, key, score)?;
-            self.hot.apply(&step)?;
-            self.open[row] = false;
-            self.ready.push_back((row, score));
-            self.pending.push(step);
+            let step = self.state.observe(row, &self.pool.row(row), key, score)?;
+            self.take(step)?;
         }
         let made = agreed + usize::from(winner.is_some());
+        if made == 0 {
+            return self.pick_exactly();
+        }
+        if left <= made {
+            return Ok(());
+        }
         self.draft = if fully { self.draft * 2 } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
         if self.needs_refresh(&challenge) {
             self.refresh();
@@ -272,8 +282,7 @@ impl<'a> Speculator<'a> {
     fn replay(&self, steps: &[Step]) -> Result<State, Lost> {
         let mut state = self.state.clone();
         for step in steps {
-            let at = self.hot.find(step.row).expect("drafted on a hot row");
-            state.observe(step.row, self.hot.point(at), step.key, step.score)?;
+            state.observe(step.row, &self.pool.row(step.row), step.key, step.score)?;
         }
         Ok(state)
     }
@@ -300,17 +309,16 @@ impl<'a> Speculator<'a> {
                 Second::Standardised { weights } => Some(&weights[..]),
                 _ => None,
             };
-            challengers.standardise(standardised);
+            challengers.standardise(self.pool, standardised);
             let open = |row: usize| self.open[row] || drafted[t..].contains(&row);
-            if let Some((at, key, score)) = challengers.best(self.rule, self.state.noise_var, open) {
-                let row = challengers.row(at);
+            if let Some((row, key, score)) = challengers.best(self.rule, self.state.noise_var, open) {
                 let better = key > step.key + crate::choose::TIE * step.key.abs();
                 let ties = key >= step.key - crate::choose::TIE * step.key.abs();
                 if better || (ties && row < step.row) {
                     // A tie with the best of all goes to the smallest row, which may be a hot one.
                     let mut hot = hot.clone();
                     hot.restore(&states[t]);
-                    hot.standardise(standardised);
+                    hot.standardise(self.pool, standardised);
                     let leader = if better { key } else { step.key };
                     let tied = hot.first_tie(self.rule, self.state.noise_var, leader, open);
                     return Ok(match tied.filter(|&(other, _, _)| other < row) {
@@ -320,7 +328,7 @@ impl<'a> Speculator<'a> {
                     });
                 }
             }
-            challengers.apply(step)?;
+            challengers.apply(self.pool, step)?;
         }
         Ok((steps.len().min(challenge.sound), None))
     }
@@ -328,7 +336,33 @@ impl<'a> Speculator<'a> {
     /// Whether accumulated rounding calls more rows to f64 than a fresh start would.
     fn needs_refresh(&self, challenge: &Challenge) -> bool {
         let fallen = self.state.wants.sq_cov && self.state.target_var() < 1e-3 * self.fresh_var;
-        fallen || (challenge.rows.len() > HOT && self.cold.error_has_grown()) || challenge.sound == 0
+        fallen || (challenge.rows.len() > self.hot_rows() / 2 && self.cold.error_has_grown())
+    }
+
+    /// One pick in f64 over the whole pool, where f32 cannot tell the best rows apart.
+    fn pick_exactly(&mut self) -> Result<(), Lost> {
+        self.ties += 1;
+        if self.ties > MOST_TIES {
+            return Err(Lost);
+        }
+        self.state.fold();
+        let Some((row, key, score)) = Hot::best_of_all(self.pool, self.rule, &self.state, &self.open) else {
+            return Ok(());
+        };
+        let step = self.state.observe(row, &self.pool.row(row), key, score)?;
+        self.passes += 1;
+        self.take(step)?;
+        self.choose_hot();
+        Ok(())
+    }
+
+    /// A pick that was not drafted.
+    fn take(&mut self, step: Step) -> Result<(), Lost> {
+        self.hot.apply(self.pool, &step)?;
+        self.open[step.row] = false;
+        self.ready.push_back((step.row, step.score));
+        self.pending.push(step);
+        Ok(())
     }
 
     fn refresh(&mut self) {
@@ -340,9 +374,13 @@ impl<'a> Speculator<'a> {
         self.passes += 1;
     }
 
+    fn hot_rows(&self) -> usize {
+        (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end())
+    }
+
     /// The rows with the best scores, as far as the cold rows know.
     fn choose_hot(&mut self) {
-        let best = self.cold.best(self.rule, &self.state, &self.open, HOT);
+        let best = self.cold.best(self.rule, &self.state, &self.open, self.hot_rows());
         self.hot = std::mem::take(&mut self.hot).turn_over(self.pool, &best, &self.state, &self.open);
     }
 }
