@@ -1,5 +1,6 @@
 //! The command, driven as a process: what it writes, and what it says when it cannot.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -72,8 +73,8 @@ fn pool_csv(rows: usize) -> String {
     for i in 0..rows {
         let t = i as f64;
         let source = ["web", "books", "chat"][i % 3];
-        text +=
-            &format!("doc-{i},{source},{},{},{},{}\n", 1 + i % 4, (t * 0.7).sin(), (t * 1.3).cos(), (t * 2.1).sin());
+        let (x, y, z) = ((t * 0.7).sin(), (t * 1.3).cos(), (t * 2.1).sin());
+        writeln!(text, "doc-{i},{source},{},{x},{y},{z}", 1 + i % 4).unwrap();
     }
     text
 }
@@ -117,8 +118,11 @@ fn one_thread_and_many_write_the_same_bytes() {
 #[test]
 fn every_rule_runs() {
     let folder = Folder::new();
-    let probabilities: String =
-        (1..41).map(|i| format!("{},{}\n", f64::from(i) / 41.0, 1.0 - f64::from(i) / 41.0)).collect();
+    let rows: Vec<String> = (1..41).map(|i| format!("{},{}", f64::from(i) / 41.0, 1.0 - f64::from(i) / 41.0)).collect();
+    let probabilities = rows.join(
+        "
+",
+    );
     folder.write("p.csv", &probabilities);
     for entry in homing::STRATEGIES {
         let csv = folder.succeeds(&format!("{SELECT} -n 3 --rule {} --probabilities p.csv --out - -q", entry.name));
@@ -145,7 +149,11 @@ fn picks_written_are_rows_observed_in_any_format() {
         let want: Vec<String> = whole[5..].iter().map(index).collect();
         assert_eq!(rest.iter().map(index).collect::<Vec<_>>(), want, "{extension}");
     }
-    let ids: String = whole[..5].iter().map(|row| format!("{}\n", row[2])).collect();
+    let ids: Vec<&str> = whole[..5].iter().map(|row| row[2].as_str()).collect();
+    let ids = ids.join(
+        "
+",
+    );
     folder.write("ids.txt", &ids);
     let rest = rows_of(&folder.succeeds(&format!("{SELECT} -n 3 --observed ids.txt --out - -q")));
     assert_eq!(rest.iter().map(index).collect::<Vec<_>>(), whole[5..].iter().map(index).collect::<Vec<_>>());

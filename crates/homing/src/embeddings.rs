@@ -135,18 +135,16 @@ impl<'a> Embeddings<'a> {
         let buffer = &mut buffer[..at.len()];
         match (self.values, self.offset) {
             (Values::F32(v), None) => return &v[at],
-            (Values::F32(v), Some(_)) => buffer.copy_from_slice(&v[at]),
-            (Values::F64(v), _) => buffer.iter_mut().zip(&v[at]).for_each(|(o, &x)| *o = x as f32),
-            (Values::F16(v), _) => v[at].convert_to_f32_slice(buffer),
-            (Values::Bf16(v), _) => v[at].convert_to_f32_slice(buffer),
-        }
-        if let Some(offset) = self.offset {
-            let mut exact = vec![0.0; self.dim];
-            for (row, out) in range.zip(buffer.chunks_exact_mut(self.dim)) {
-                self.read(row..row + 1, &mut exact);
-                out.iter_mut().zip(&exact).for_each(|(o, &x)| *o = x as f32);
+            (Values::F16(v), None) => v[at].convert_to_f32_slice(buffer),
+            (Values::Bf16(v), None) => v[at].convert_to_f32_slice(buffer),
+            (Values::F64(v), None) => buffer.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = x as f32),
+            (_, Some(_)) => {
+                let mut row = vec![0.0; self.dim];
+                for (i, out) in range.zip(buffer.chunks_exact_mut(self.dim)) {
+                    self.read(i..i + 1, &mut row);
+                    out.iter_mut().zip(&row).for_each(|(out, &x)| *out = x as f32);
+                }
             }
-            let _ = offset;
         }
         buffer
     }

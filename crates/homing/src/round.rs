@@ -4,7 +4,7 @@ use std::vec::IntoIter;
 
 use crate::choose::{Limits, take_best, take_top};
 use crate::ledger::{Ledger, given_targets};
-use crate::speculate::Speculator;
+use crate::speculate::{Speculator, State};
 use crate::strategy::{Batch, Choice};
 use crate::task::Engine;
 use crate::tracker::{Targets, Tracker};
@@ -122,7 +122,7 @@ impl<'s, 'a> Round<'s, 'a> {
 }
 
 /// The targets of a round.
-fn targets<'l>(setup: &Setup<'_, '_>, ledger: &mut Ledger<'l>, number: u64) -> Result<Option<Targets>> {
+fn targets(setup: &Setup<'_, '_>, ledger: &mut Ledger<'_>, number: u64) -> Result<Option<Targets>> {
     let Some(all) = setup.task.targets.filter(|_| setup.plan.strategy.needs_targets()) else { return Ok(None) };
     let plan = setup.plan;
     let rows = plan.target_sampling.draw(all, setup.task.kernel, plan.noise, plan.seed, number)?;
@@ -176,6 +176,7 @@ fn speculator<'s>(
     }
     let targets = targets(setup, ledger, number)?;
     let joint = joint(setup, ledger, targets.as_ref());
+    let state = State::new(ledger.data.clone(), joint, targets, strategy.wants(), setup.noise_var);
     let open = limits.open().to_vec();
-    Ok(Speculator::new(pool, norms, &*strategy.rule, &ledger.data, joint.as_ref(), targets, setup.noise_var, open))
+    Ok(state.and_then(|state| Speculator::new(pool, norms, &*strategy.rule, state, open)))
 }

@@ -61,7 +61,9 @@ pub fn select(
         let number = (picks.len() / round_size) as u64;
         let mut round = Round::open(&setup, &mut ledger, &picks, &limits, size, number)?;
         for i in 0..size {
-            let Some((index, score)) = round.next(&mut ledger, &picks, &mut limits)? else { break 'rounds Ended::Limits };
+            let Some((index, score)) = round.next(&mut ledger, &picks, &mut limits)? else {
+                break 'rounds Ended::Limits;
+            };
             let x = task.pool.row(index);
             let noise = setup.noise_at(index);
             if plan.stop.min_gain.is_some_and(|least| ledger.gain(&x, noise) < least) {

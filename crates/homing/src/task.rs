@@ -168,7 +168,8 @@ impl Survey {
         let dim = pool.dim();
         let blocks = pool.map_blocks(|_, block| {
             let vars: Vec<f64> = block.chunks_exact(dim).map(|x| task.kernel.var(x)).collect();
-            let finite = vars.iter().all(|var| var.is_finite()) && (task.kernel.is_linear() || block.iter().all(|x| x.is_finite()));
+            let finite = vars.iter().all(|var| var.is_finite())
+                && (task.kernel.is_linear() || block.iter().all(|x| x.is_finite()));
             (vars.iter().map(|&var| var as f32).collect::<Vec<_>>(), vars.iter().sum::<f64>(), finite)
         });
         if blocks.iter().any(|(_, _, finite)| !finite) {

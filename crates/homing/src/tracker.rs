@@ -116,8 +116,19 @@ impl<'a> Tracker<'a> {
             .map(|i| Block { start: i * BLOCK, len: BLOCK.min(rows - i * BLOCK), ..Block::default() })
             .collect();
         let prior = Law::prior(kernel, pool.dim());
-        let mut tracker =
-            Self { pool, kernel, wants, probabilities, targets, prior, data, joint, blocks, sq_cov_base: 0.0, passes: 0 };
+        let mut tracker = Self {
+            pool,
+            kernel,
+            wants,
+            probabilities,
+            targets,
+            prior,
+            data,
+            joint,
+            blocks,
+            sq_cov_base: 0.0,
+            passes: 0,
+        };
         tracker.start();
         for point in near.chunks_exact(pool.dim()) {
             let update = Update { nearest: Some(tracker.itself(point)), ..Update::default() };

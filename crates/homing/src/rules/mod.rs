@@ -87,7 +87,7 @@ pub struct Bounded<'a> {
 
 impl Bounded<'_> {
     /// The most favourable candidates with the least and with the most variance.
-    #[inline(always)]
+    #[inline]
     fn candidates(&self, i: usize) -> (Candidate<'static>, Candidate<'static>) {
         let norm_sq = f64::from(self.norm_sq[i]);
         let (var, slack) = (f64::from(self.var[i]), self.var_error * norm_sq);

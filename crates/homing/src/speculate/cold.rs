@@ -13,6 +13,7 @@ use super::hot::Hot;
 use super::{Second, State, Step};
 use crate::algebra::norm_sq;
 use crate::embeddings::BLOCK;
+use crate::law::LinearLaw;
 use crate::rules::Bounded;
 use crate::{Embeddings, Rule};
 
@@ -87,7 +88,7 @@ impl Cold {
     pub fn restart(&mut self, pool: Embeddings<'_>, state: &mut State) {
         let dim = self.dim;
         let (data_basis, data_shrink) = state.data.base();
-        let joint = state.joint.as_ref().map(|joint| joint.base());
+        let joint = state.joint.as_ref().map(LinearLaw::base);
         // What the second number is made of beside the joint law: VTL's root, or CTL's one functional.
         let root = match state.targets.as_ref().filter(|_| state.wants.sq_cov) {
             Some(targets) => state.data.root_of(&targets.points),
@@ -114,11 +115,8 @@ impl Cold {
             2.0 * gamma * r.sqrt() + r * gamma * gamma + 4.0 * UNIT
         };
         let root_sq: f64 = root.iter().map(|column| norm_sq(column)).sum();
-        let second = if root.is_empty() {
-            projected(ranks.1)
-        } else {
-            (2.0 * gamma + gamma * gamma + 4.0 * UNIT) * root_sq
-        };
+        let second =
+            if root.is_empty() { projected(ranks.1) } else { (2.0 * gamma + gamma * gamma + 4.0 * UNIT) * root_sq };
         self.fresh = Errors { var: projected(ranks.0), second };
         self.errors[0] = self.fresh;
         self.applied = Default::default();
@@ -128,8 +126,11 @@ impl Cold {
         self.each(pool, probes.as_ref(), |_, block, products| {
             let len = block.norm_sq.len();
             let left = |i: usize, from: usize, shrink: &[f64]| {
-                let known: f64 =
-                    shrink.iter().enumerate().map(|(j, s)| (1.0 - s) * f64::from(products[(i, from + j)]).powi(2)).sum();
+                let known: f64 = shrink
+                    .iter()
+                    .enumerate()
+                    .map(|(j, s)| (1.0 - s) * f64::from(products[(i, from + j)]).powi(2))
+                    .sum();
                 (f64::from(block.norm_sq[i]) - known) as f32
             };
             block.var[0] = (0..len).map(|i| left(i, 0, &data_shrink)).collect();
@@ -235,7 +236,8 @@ impl Cold {
                         Second::Standardised { weights } => norm_sq(weights).sqrt(),
                         _ => 0.0,
                     };
-                    let (given, std_cov): (&[f32], &[f32]) = if wants.std_cov { (&[], &second) } else { (&second, &[]) };
+                    let (given, std_cov): (&[f32], &[f32]) =
+                        if wants.std_cov { (&[], &second) } else { (&second, &[]) };
                     let bounded = Bounded {
                         var: &var,
                         second: given,
@@ -271,7 +273,8 @@ impl Cold {
                 }
             }
         });
-        let mut rows: Vec<usize> = found.into_inner().expect("no panic while it is held").into_iter().map(|(_, row)| row).collect();
+        let mut rows: Vec<usize> =
+            found.into_inner().expect("no panic while it is held").into_iter().map(|(_, row)| row).collect();
         rows.sort_unstable();
         rows.dedup();
         Challenge { rows, sound: sound.into_inner() }
@@ -304,7 +307,8 @@ impl Cold {
             .enumerate()
             .flat_map_iter(|(b, block)| {
                 let second: &[f32] = &block.second[0];
-                let (given, std_cov): (&[f32], &[f32]) = if state.wants.std_cov { (&[], second) } else { (second, &[]) };
+                let (given, std_cov): (&[f32], &[f32]) =
+                    if state.wants.std_cov { (&[], second) } else { (second, &[]) };
                 let bounded = Bounded {
                     var: &block.var[0],
                     second: given,

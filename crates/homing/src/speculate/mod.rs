@@ -45,11 +45,20 @@ pub(crate) struct Step {
 enum Second {
     None,
     /// Σ_A φ, its total and Var f, under the law given the targets too (ITL).
-    Joint { weights: Vec<f64>, total: f64, var: f64 },
+    Joint {
+        weights: Vec<f64>,
+        total: f64,
+        var: f64,
+    },
     /// Σ_a c_a f_a with c the pick's covariances with the targets, and ‖c‖² (VTL).
-    Squares { weights: Vec<f64>, norm_sq: f64 },
+    Squares {
+        weights: Vec<f64>,
+        norm_sq: f64,
+    },
     /// Σ_a f_a / σ_a before this pick: what it was chosen by (CTL).
-    Standardised { weights: Vec<f64> },
+    Standardised {
+        weights: Vec<f64>,
+    },
 }
 
 impl Second {
@@ -77,6 +86,25 @@ pub(crate) struct State {
 pub(crate) struct Lost;
 
 impl State {
+    /// None for laws that are not in weight space.
+    pub fn new(
+        data: Law<'_>,
+        joint: Option<Law<'_>>,
+        targets: Option<Targets>,
+        wants: Wants,
+        noise_var: f64,
+    ) -> Option<Self> {
+        let linear = |law: Law<'_>| match law {
+            Law::Linear(law) => Some(law),
+            Law::Dual(_) => None,
+        };
+        let joint = match joint {
+            Some(joint) => Some(linear(joint)?),
+            None => None,
+        };
+        Some(Self { data: linear(data)?, joint, targets, wants, noise_var })
+    }
+
     /// What the next pick is chosen by beside the candidates' own numbers (CTL).
     fn standardised(&self) -> Option<Vec<f64>> {
         let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
@@ -157,18 +185,15 @@ pub(crate) struct Speculator<'a> {
 }
 
 impl<'a> Speculator<'a> {
-    /// None where speculation has nothing to offer: a kernel, a pool or a rule that it does not know.
+    /// None where speculation has nothing to offer: norms beyond f32, or a rule that it does not know.
     pub fn new(
         pool: Embeddings<'a>,
         norms: &[f32],
         rule: &'a dyn Rule,
-        data: &Law<'_>,
-        joint: Option<&Law<'_>>,
-        targets: Option<Targets>,
-        noise_var: f64,
+        mut state: State,
         open: Vec<bool>,
     ) -> Option<Self> {
-        let wants = rule.wants();
+        let wants = state.wants;
         let second = [wants.var_given_targets.is_some(), wants.sq_cov, wants.std_cov];
         let known = wants.var && !wants.nearest && !wants.cosine && !wants.probabilities;
         if !known || !rule.is_monotone() || second.iter().filter(|&&wanted| wanted).count() > 1 {
@@ -179,13 +204,6 @@ impl<'a> Speculator<'a> {
         if !norms.iter().all(in_range) {
             return None;
         }
-        let Law::Linear(data) = data.clone() else { return None };
-        let joint = match joint.cloned() {
-            Some(Law::Linear(joint)) => Some(joint),
-            Some(Law::Dual(_)) => return None,
-            None => None,
-        };
-        let mut state = State { data, joint, targets, wants, noise_var };
         state.fold();
         let cold = Cold::new(pool, norms, &mut state);
         let hot = Hot::default();
@@ -235,8 +253,7 @@ impl<'a> Speculator<'a> {
             steps.push(step);
         }
         let opened = open.closed;
-        let challenge =
-            self.cold.verify(self.pool, self.rule, &ahead, &self.pending, &steps, &self.open, &self.hot);
+        let challenge = self.cold.verify(self.pool, self.rule, &ahead, &self.pending, &steps, &self.open, &self.hot);
         self.passes += 1;
         let (agreed, winner) = self.settle(&challenge, &steps, &hot, &states, &opened)?;
 

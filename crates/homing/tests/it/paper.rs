@@ -120,7 +120,7 @@ proptest! {
         let noise = [0.1, 0.2, 0.3, 0.1, 0.5, 0.9];
         let posterior = Posterior::new(&Linear, points(&flat, 3), &y, &noise).unwrap();
         let mut k = crate::oracle::gram(&Linear, &[asked, seen].concat());
-        let mut mean = vec![0.0; 9];
+        let mut mean = [0.0; 9];
         for i in 0..6 {
             let j = 3 + i;
             let (p, surprise) = (k[j][j] + noise[i], y[i] - mean[j]);

@@ -48,12 +48,11 @@ fn picks_and_values_of_activeft() {
         };
         let strategy = match rule {
             "ITL" => Strategy::new("activeft-itl", ActiveftItl, Batch::Sequential, Choice::Largest),
-            "VTL" => "vtl".parse().unwrap(),
+            // Undirected VTL is VTL with the pool as targets.
+            "VTL" | "UndirectedVTL" => "vtl".parse().unwrap(),
             "CTL" => "ctl".parse().unwrap(),
             "UndirectedITL" => "uncertainty".parse().unwrap(),
             "Cosine" => "cosine".parse().unwrap(),
-            // Undirected VTL is VTL with the pool as targets.
-            "UndirectedVTL" => "vtl".parse().unwrap(),
             other => panic!("no counterpart for {other}"),
         };
         let undirected = rule == "UndirectedVTL";
