@@ -250,7 +250,7 @@ fn bad_files() {
     folder.write("nan.csv", "x,y,z\n1,2,3\n1,NaN,3\n");
     folder.refuses(&pool("nan.csv"), &["row 1", "pool", "not finite"]);
     folder.refuses("select pool.csv --cost-column cost --targets nan.csv -n 2", &["row 1", "targets", "not finite"]);
-    folder.write("inf.csv", "x,y,z\ninf,2,3\n");
+    folder.write("inf.csv", "x,y,z\ninf,2,3\n1,2,3\n");
     folder.refuses(&pool("inf.csv"), &["row 0", "not finite"]);
     folder.write("wide.csv", "1,2,3,4\n");
     folder.refuses("select pool.csv --cost-column cost --targets wide.csv -n 2", &["targets", "4", "3", "same model"]);
