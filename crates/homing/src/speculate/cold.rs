@@ -299,40 +299,39 @@ impl Cold {
         self.errors[0].var > 3.0 * self.fresh.var || self.errors[0].second > 3.0 * self.fresh.second
     }
 
-    /// The open rows with the largest keys, as far as f32 can tell.
-    pub fn best(&self, rule: &dyn Rule, state: &State, open: &[bool], count: usize) -> Vec<usize> {
-        let mut keys: Vec<(f32, u32)> = self
-            .blocks
-            .par_iter()
-            .enumerate()
-            .flat_map_iter(|(b, block)| {
-                let second: &[f32] = &block.second[0];
-                let (given, std_cov): (&[f32], &[f32]) =
-                    if state.wants.std_cov { (&[], second) } else { (second, &[]) };
-                let bounded = Bounded {
-                    var: &block.var[0],
-                    second: given,
-                    std_cov,
-                    norm_sq: &block.norm_sq,
-                    var_error: 0.0,
-                    second_error: 0.0,
-                    std_cov_error: 0.0,
-                    noise_var: state.noise_var,
-                    second_is_sum: state.wants.sq_cov,
-                };
-                let mut keys = Vec::new();
-                rule.keys(&bounded, &mut keys);
-                let rows = (b * BLOCK) as u32..;
-                keys.into_iter().zip(rows).filter(|&(_, row)| open[row as usize]).collect::<Vec<_>>()
-            })
-            .collect();
+    /// The `count` open rows with the largest keys, before the pending picks, with their numbers as f32 has them.
+    pub fn best(&self, rule: &dyn Rule, state: &State, open: &[bool], count: usize) -> Vec<(usize, f32, f32)> {
+        let in_block = |(b, block): (usize, &Block)| {
+            let second: &[f32] = &block.second[0];
+            let (given, std_cov): (&[f32], &[f32]) = if state.wants.std_cov { (&[], second) } else { (second, &[]) };
+            let bounded = Bounded {
+                var: &block.var[0],
+                second: given,
+                std_cov,
+                norm_sq: &block.norm_sq,
+                var_error: 0.0,
+                second_error: 0.0,
+                std_cov_error: 0.0,
+                noise_var: state.noise_var,
+                second_is_sum: state.wants.sq_cov,
+            };
+            let mut keys = Vec::with_capacity(block.norm_sq.len());
+            rule.keys(&bounded, &mut keys);
+            let rows = (b * BLOCK) as u32..;
+            keys.into_iter().zip(rows).filter(|&(_, row)| open[row as usize]).collect::<Vec<_>>()
+        };
+        let mut keys: Vec<(f32, u32)> = self.blocks.par_iter().enumerate().flat_map_iter(in_block).collect();
         let count = count.min(keys.len());
         if count > 0 && count < keys.len() {
             keys.select_nth_unstable_by(count - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         }
-        let mut rows: Vec<usize> = keys[..count].iter().map(|&(_, row)| row as usize).collect();
-        rows.sort_unstable();
-        rows
+        let numbers = |&(_, row): &(f32, u32)| {
+            let (block, i) = (&self.blocks[row as usize / BLOCK], row as usize % BLOCK);
+            (row as usize, block.var[0][i], block.second[0].get(i).copied().unwrap_or(0.0))
+        };
+        let mut best: Vec<_> = keys[..count].iter().map(numbers).collect();
+        best.sort_unstable_by_key(|&(row, _, _)| row);
+        best
     }
 }
 

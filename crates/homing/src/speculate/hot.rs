@@ -58,6 +58,35 @@ impl Hot {
         Self { rows: rows.to_vec(), numbers, std_cov: Vec::new() }
     }
 
+    /// The `count` rows with the largest keys, from numbers that are about right once `pending` is applied to them.
+    pub fn promising(
+        pool: Embeddings<'_>,
+        rule: &dyn Rule,
+        state: &State,
+        rough: &[(usize, f32, f32)],
+        pending: &[Step],
+        count: usize,
+    ) -> Vec<usize> {
+        let number = |value: f32| Variance { value: f64::from(value), scale: 0.0 };
+        let mut some = Self {
+            rows: rough.iter().map(|&(row, ..)| row).collect(),
+            numbers: Numbers {
+                var: rough.iter().map(|&(_, var, _)| number(var)).collect(),
+                second: rough.iter().map(|&(.., second)| number(second)).collect(),
+            },
+            std_cov: Vec::new(),
+        };
+        for step in pending {
+            // Rough numbers may fall below zero; they only have to rank.
+            let _ = some.apply(pool, step);
+        }
+        some.standardise(pool, state.standardised().as_deref());
+        let mut order: Vec<usize> = (0..some.rows.len()).collect();
+        let keys: Vec<f64> = order.iter().map(|&at| rule.key(&some.candidate(at, state.noise_var))).collect();
+        order.sort_unstable_by(|&a, &b| keys[b].total_cmp(&keys[a]).then(a.cmp(&b)));
+        order.into_iter().take(count).map(|at| some.rows[at]).collect()
+    }
+
     /// The best open row of the whole pool: its row, key and score.
     pub fn best_of_all(
         pool: Embeddings<'_>,

@@ -21,6 +21,9 @@ use hot::Hot;
 const HOT_SHARE: usize = 64;
 const HOT: RangeInclusive<usize> = 128..=8192;
 
+/// Rows looked at for each one that is drafted on.
+const PROMISING: usize = 4;
+
 /// Shortest and longest draft.
 const DRAFT: RangeInclusive<usize> = 6..=48;
 
@@ -397,7 +400,8 @@ impl<'a> Speculator<'a> {
 
     /// The rows with the best scores, as far as the cold rows know.
     fn choose_hot(&mut self) {
-        let best = self.cold.best(self.rule, &self.state, &self.open, self.hot_rows());
+        let rough = self.cold.best(self.rule, &self.state, &self.open, PROMISING * self.hot_rows());
+        let best = Hot::promising(self.pool, self.rule, &self.state, &rough, &self.pending, self.hot_rows());
         self.hot = std::mem::take(&mut self.hot).turn_over(self.pool, &best, &self.state, &self.open);
     }
 }
