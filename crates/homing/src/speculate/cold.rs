@@ -3,6 +3,7 @@
 //! With k = ‖φ‖² a row's own, every bound has the form (error) · k: a product of f32 vectors summed in runs of [`RUN`] terms
 //! is off by at most γ‖φ‖‖w‖, γ = (RUN + d/RUN + 3)·2⁻²⁴ (Higham 2002, §3.1), and |Cov(f_x, f_j)| ≤ √(k · Var f_j).
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use faer::linalg::matmul::matmul;
@@ -208,8 +209,8 @@ impl Cold {
         let (errors, applied) = (&errors, self.applied);
         let mut watched = open.to_vec();
         hot.rows().iter().for_each(|&row| watched[row] = false);
-        let found = std::sync::Mutex::new(Vec::new());
-        let sound = AtomicUsize::new(draft.len());
+        let found = Mutex::new(Vec::new());
+        let counts: Vec<AtomicUsize> = draft.iter().map(|_| AtomicUsize::new(0)).collect();
         let (gamma, noise_var, wants) = (gamma(self.dim), state.noise_var, state.wants);
         self.each(pool, probes.as_ref(), |b, block, products| {
             let at = |j: usize| products.col(j).try_as_col_major().expect("a column").as_slice();
@@ -231,7 +232,7 @@ impl Cold {
             for (t, step) in draft.iter().enumerate() {
                 let j = pending.len() + t;
                 let other = (wide > 1).then(|| column(j, 1));
-                if t < sound.load(Ordering::Relaxed) {
+                if t < sound(&counts) {
                     let std_weights = match &step.second {
                         Second::Standardised { weights } => norm_sq(weights).sqrt(),
                         _ => 0.0,
@@ -254,12 +255,9 @@ impl Cold {
                     rule.reach(bar, &bounded, &mut hits);
                     hits.retain(|&i| watched[b * BLOCK + i]);
                     if !hits.is_empty() {
+                        counts[t].fetch_add(hits.len(), Ordering::Relaxed);
                         let mut found = found.lock().expect("no panic while it is held");
                         found.extend(hits.iter().map(|&i| (t, b * BLOCK + i)));
-                        if found.len() > CHALLENGERS {
-                            // The last decisions have most of them; leave those to a later draft.
-                            cut(&mut found, &sound);
-                        }
                     }
                 }
                 apply(step, column(j, 0), other, &mut var, &mut second);
@@ -273,11 +271,12 @@ impl Cold {
                 }
             }
         });
-        let mut rows: Vec<usize> =
-            found.into_inner().expect("no panic while it is held").into_iter().map(|(_, row)| row).collect();
+        let sound = sound(&counts);
+        let found = found.into_inner().expect("no panic while it is held").into_iter();
+        let mut rows: Vec<usize> = found.filter(|&(t, _)| t < sound).map(|(_, row)| row).collect();
         rows.sort_unstable();
         rows.dedup();
-        Challenge { rows, sound: sound.into_inner() }
+        Challenge { rows, sound }
     }
 
     /// Keeps the numbers after at most `agreed` drafted picks; how many of them are applied.
@@ -335,14 +334,15 @@ impl Cold {
     }
 }
 
-/// Drops the challengers of the later decisions.
-fn cut(found: &mut Vec<(usize, usize)>, sound: &AtomicUsize) {
-    let mut times: Vec<usize> = found.iter().map(|&(t, _)| t).collect();
-    let middle = times.len() / 2;
-    let (_, &mut median, _) = times.select_nth_unstable(middle);
-    sound.fetch_min(median, Ordering::Relaxed);
-    let sound = sound.load(Ordering::Relaxed);
-    found.retain(|&(t, _)| t < sound);
+/// How many decisions can be settled within the limit on challengers. Counts only grow, so a decision that is passed over
+/// once is passed over at the end: the answer does not depend on threads.
+fn sound(counts: &[AtomicUsize]) -> usize {
+    let mut total = 0;
+    let within = |count: &AtomicUsize| {
+        total += count.load(Ordering::Relaxed);
+        total <= CHALLENGERS
+    };
+    counts.iter().map(within).take_while(|&within| within).count()
 }
 
 fn keep_copy(to: &mut Vec<f32>, from: &[f32]) {

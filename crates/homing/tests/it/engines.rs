@@ -145,3 +145,22 @@ fn norms_that_f32_cannot_square_are_left_to_the_plain_engine() {
     let (plain, ahead) = both(&task, &Plan { count: 10, ..Plan::default() });
     assert_eq!(plain, ahead);
 }
+
+/// Rows of one norm tie at first for a rule that goes by variance alone, all within the rounding of f32.
+#[test]
+fn rows_that_f32_cannot_tell_apart() {
+    let mut rng = rng(7);
+    let (rows, dim) = (20_000, 12);
+    let data = clustered(&mut rng, rows, dim, 6);
+    let task = Task::new(Embeddings::new(&data[..], dim).unwrap(), None);
+    for rule in ["undirected-itl", "uncertainty"] {
+        let plan = Plan { strategy: rule.parse().unwrap(), count: 25, ..Plan::default() };
+        let (plain, ahead) = both(&task, &plan);
+        assert_same(&plain, &ahead, rule);
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| run(&task, &Plan { engine: Engine::Speculative, ..plan.clone() }))
+        };
+        assert_eq!(on(1), on(3), "{rule}");
+    }
+}
