@@ -33,7 +33,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => return refuse(&first_sentence(&error.to_string())),
+    };
+    let outcome = match cli.command {
         Command::Select(arguments) => select::run(&arguments),
         Command::Rules => rules::print(),
         Command::Demo(arguments) => demo::run(&arguments),
@@ -41,9 +46,22 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if terminal::is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
-        }
+        Err(error) => refuse(&format!("{error:#}")),
+    }
+}
+
+/// One sentence, and the exit code of bad input.
+fn refuse(sentence: &str) -> ExitCode {
+    eprintln!("error: {sentence}");
+    ExitCode::from(2)
+}
+
+/// What is wrong with the arguments, without the usage that follows it; the help itself where there are none.
+fn first_sentence(message: &str) -> String {
+    let paragraph: Vec<&str> = message.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let sentence = paragraph.join(" ");
+    match sentence.strip_prefix("error: ") {
+        Some(sentence) => format!("{sentence}; see --help"),
+        None => message.to_owned(),
     }
 }

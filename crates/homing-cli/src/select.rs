@@ -104,10 +104,29 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(report) = &arguments.report {
         homing_pool::check_writable(report)?;
     }
+    refuse_overwriting(arguments)?;
     let plan = plan_of(arguments)?;
     let threads = arguments.threads.unwrap_or(0);
     let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start threads")?;
     workers.install(|| choose(arguments, plan))
+}
+
+/// Refuses an output that is also an input, or the other output.
+fn refuse_overwriting(arguments: &Arguments) -> Result<()> {
+    let same = |a: &Path, b: &Path| a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let inputs = [Some(&arguments.pool), arguments.targets.as_ref(), arguments.observed.as_ref()];
+    let outputs = [arguments.out.as_ref(), arguments.report.as_ref()];
+    for output in outputs.into_iter().flatten() {
+        if inputs.into_iter().flatten().any(|input| same(input, output)) {
+            bail!("{} is read and would be written over; choose another output", output.display());
+        }
+    }
+    match outputs {
+        [Some(out), Some(report)] if same(out, report) => {
+            bail!("--out and --report both name {}; choose two files", out.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
@@ -221,7 +240,8 @@ fn file_name(path: &Path) -> String {
 fn closing_line(task: &Task<'_>, plan: &Plan, selection: &Selection, reading: Duration, choosing: Duration) -> String {
     let targets = task.targets.map_or(String::new(), |t| format!(" for {} targets", grouped(t.rows())));
     let noise = match plan.noise {
-        Noise::Relative(share) => format!(", {share} × the mean squared norm"),
+        Noise::Relative(share) if task.kernel.is_linear() => format!(", {share} × the mean squared norm"),
+        Noise::Relative(share) => format!(", {share} × the mean prior variance"),
         Noise::Std(_) => String::new(),
     };
     let ended = match selection.ended {
@@ -272,6 +292,9 @@ fn plan_of(arguments: &Arguments) -> Result<Plan> {
 
 fn target_sampling(given: Option<&str>, inputs: &Inputs) -> Result<TargetSampling> {
     let weights = inputs.targets.as_ref().and_then(|targets| targets.pool.costs());
+    if given.is_some() && inputs.targets.is_none() {
+        bail!("--target-sample needs --targets");
+    }
     let Some(given) = given else {
         if weights.is_some() {
             bail!("--target-weights needs --target-sample N, the number of targets to draw");
@@ -280,6 +303,9 @@ fn target_sampling(given: Option<&str>, inputs: &Inputs) -> Result<TargetSamplin
     };
     let wrong = || format!("--target-sample {given} is no share (0.1), number (20), max-det:N or max-dist:N");
     if let Some((kind, count)) = given.split_once(':') {
+        if weights.is_some() {
+            bail!("--target-weights draws targets; it does not go with {kind}:{count}");
+        }
         let count = count.parse().with_context(wrong)?;
         return match kind {
             "max-det" => Ok(TargetSampling::MaxDet(count)),

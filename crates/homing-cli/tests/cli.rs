@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Output;
 
 use assert_cmd::Command;
@@ -273,6 +273,14 @@ fn bad_settings() {
     folder.refuses(&format!("{SELECT} -n 2 --kernel cubic"), &["cubic", "gaussian"]);
     folder.refuses(&format!("{SELECT} -n 2 --target-sample 0"), &["targets"]);
     folder.refuses(&format!("{SELECT} -n 2 --quota nobody=3"), &["nobody"]);
+    for arguments in ["-n -1", "-n 2 --noise-std abc", "-n 2 --nosie-std 1", ""] {
+        folder.refuses(&format!("{SELECT} {arguments}"), &["see --help"]);
+    }
+    folder.refuses(&format!("{SELECT} -n 2 --quota 0"), &["quotas", "raise"]);
+    folder.refuses(&format!("{SELECT} -n 2 --budget 0.5"), &["budget", "raise"]);
+    folder.refuses(&format!("{SELECT} -n 2 --out pool.csv"), &["pool.csv", "written over"]);
+    folder.refuses(&format!("{SELECT} -n 2 --noise-std 1e-100"), &["noise", "raise"]);
+    folder.refuses("select pool.csv --cost-column cost -n 2 --rule random --target-sample 3", &["--targets"]);
     folder.write("far.txt", "99\n");
     folder.refuses(&format!("{SELECT} -n 2 --observed far.txt"), &["99", "40"]);
     folder.write("who.txt", "doc-1\ndoc-x\n");
@@ -299,16 +307,4 @@ fn npy(descr: &str, shape: &str, bytes: usize) -> Vec<u8> {
     file.extend(header.as_bytes());
     file.resize(file.len() + bytes, 0);
     file
-}
-
-/// Data and golden numbers beside the repository, when they are there.
-#[test]
-fn shared_golden_numbers_are_those_in_the_repository() {
-    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/golden/golden_activeft.json");
-    let Ok(text) = fs::read_to_string(&shared) else {
-        println!("skipped: {} is not there", shared.display());
-        return;
-    };
-    let ours = include_str!("../../homing/tests/data/activeft.json");
-    assert_eq!(text, ours);
 }

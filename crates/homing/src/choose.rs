@@ -16,6 +16,7 @@ pub(crate) struct Limits<'a> {
     quotas: Vec<usize>,
     costs: Option<&'a [f64]>,
     budget: f64,
+    spent: f64,
     repeat: bool,
 }
 
@@ -35,7 +36,9 @@ impl<'a> Limits<'a> {
             groups: task.groups,
             quotas: plan.quotas.clone(),
             costs: task.costs,
-            budget: plan.budget.unwrap_or(f64::INFINITY),
+            // Sums of decimal costs are off by a few ulp.
+            budget: plan.budget.map_or(f64::INFINITY, |budget| budget * (1.0 + 1e-12)),
+            spent: 0.0,
             repeat: plan.repeat,
         }
     }
@@ -47,7 +50,7 @@ impl<'a> Limits<'a> {
 
     fn allows(&self, row: usize) -> bool {
         self.open[row]
-            && self.costs.is_none_or(|costs| costs[row] <= self.budget)
+            && self.costs.is_none_or(|costs| self.spent + costs[row] <= self.budget)
             && self.groups.is_none_or(|groups| self.quotas.get(groups[row]).is_none_or(|&left| left > 0))
     }
 
@@ -65,7 +68,7 @@ impl<'a> Limits<'a> {
     pub fn take(&mut self, row: usize) {
         self.open[row] = self.repeat;
         if let Some(costs) = self.costs {
-            self.budget -= costs[row];
+            self.spent += costs[row];
         }
         if let Some(left) = self.groups.and_then(|groups| self.quotas.get_mut(groups[row])) {
             *left -= 1;
@@ -181,6 +184,7 @@ fn score_blocks<T: Send>(
             }
             let score = strategy.rule.score(candidate);
             let key = match race {
+                None if limits.costs.is_none() => strategy.rule.key(candidate),
                 None => score,
                 // The largest of ln(Uᵢ)/wᵢ is row i with probability wᵢ/Σw (Efraimidis and Spirakis).
                 Some(uniform) if score > 0.0 => uniform.ln() / score,

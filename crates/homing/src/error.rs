@@ -71,7 +71,10 @@ pub enum Error {
         /// Rows in the pool.
         rows: usize,
     },
-    /// Nothing to pick, or more than there is.
+    /// Every row is closed.
+    #[error("no row of the pool may be picked: all are forbidden or labelled already; allow some")]
+    NothingToPick,
+    /// No picks, or more than there are rows.
     #[error("cannot pick {count} of {available} rows; ask for 1 to {available}")]
     Count {
         /// Picks asked for.

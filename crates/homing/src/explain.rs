@@ -51,7 +51,7 @@ pub struct Explanation {
 /// Replays a selection and says why, pick by pick.
 pub fn explain(task: &Task<'_>, selection: &Selection) -> Explanation {
     let mut ledger = open_ledger(task, selection.noise_var, TargetNoise::Noisy);
-    let start = ledger.target_vars().to_vec();
+    let start = ledger.target_vars();
     let targets = task.targets.map(|targets| targets.to_vec()).unwrap_or_default();
     let dim = task.pool.dim();
     let mut before = start.clone();
@@ -60,7 +60,7 @@ pub fn explain(task: &Task<'_>, selection: &Selection) -> Explanation {
     for pick in &selection.picks {
         let x = task.pool.row(pick.index);
         ledger.observe(&x, task.noise_vars.map_or(selection.noise_var, |vars| vars[pick.index]));
-        let after = ledger.target_vars().to_vec();
+        let after = ledger.target_vars();
         let removed: Vec<f64> = before.iter().zip(&after).map(|(b, a)| (b - a).max(0.0)).collect();
         for (best, &removed) in best.iter_mut().zip(&removed) {
             if removed > best.0 {

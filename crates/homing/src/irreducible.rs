@@ -4,6 +4,7 @@ use faer::Mat;
 
 use crate::algebra::{axpy, dot, norm_sq, project};
 use crate::embeddings::BLOCK;
+use crate::law::Law;
 use crate::{Error, Kernel, Points, Result};
 
 /// A row adds a direction when more than this share of its squared norm lies outside of the span so far.
@@ -14,20 +15,35 @@ const MOST_ROWS: usize = 8192;
 
 /// η²_S of each target.
 pub fn irreducible_vars(pool: Points<'_>, targets: Points<'_>, kernel: &dyn Kernel) -> Result<Vec<f64>> {
-    if kernel.is_linear() {
-        return Ok(outside_of_span(pool, targets));
-    }
-    if pool.rows() > MOST_ROWS {
+    irreducible_given(pool, targets, Law::prior(kernel, pool.dim()), kernel)
+}
+
+/// The same under a law given observations: Var(f_a | f_S, D).
+pub(crate) fn irreducible_given(
+    pool: Points<'_>,
+    targets: Points<'_>,
+    mut law: Law<'_>,
+    kernel: &dyn Kernel,
+) -> Result<Vec<f64>> {
+    let known = if kernel.is_linear() {
+        let basis = basis(pool);
+        if basis.len() == pool.dim() {
+            return Ok(vec![0.0; targets.rows()]);
+        }
+        basis.concat()
+    } else if pool.rows() <= MOST_ROWS {
+        pool.to_vec()
+    } else {
         let why = "irreducible variance under a kernel that is not linear is limited to pools of 8,192 rows; \
                    stop by the least gain, or give a sample of the pool";
         return Err(Error::Unsupported(why));
-    }
-    let (pool, targets, dim) = (pool.to_vec(), targets.to_vec(), pool.dim());
-    Ok(residual_vars(&pool, &targets, dim, kernel))
+    };
+    law.observe_all(&known, &vec![0.0; known.len() / pool.dim()]);
+    Ok(targets.to_vec().chunks_exact(pool.dim()).map(|a| law.var(a)).collect())
 }
 
-/// ‖φ‖² outside of the span of the pool's rows.
-fn outside_of_span(pool: Points<'_>, targets: Points<'_>) -> Vec<f64> {
+/// An orthonormal basis of the span of the pool's rows.
+fn basis(pool: Points<'_>) -> Vec<Vec<f64>> {
     let (rows, dim) = (pool.rows(), pool.dim());
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let mut block = vec![0.0; BLOCK * dim];
@@ -64,44 +80,7 @@ fn outside_of_span(pool: Points<'_>, targets: Points<'_>) -> Vec<f64> {
             }
         }
     }
-    let points = targets.to_vec();
-    let rest = |x: &[f64]| {
-        let mut x = x.to_vec();
-        for _ in 0..2 {
-            for direction in &basis {
-                let c = dot(direction, &x);
-                axpy(-c, direction, &mut x);
-            }
-        }
-        if basis.len() == dim { 0.0 } else { norm_sq(&x) }
-    };
-    points.chunks_exact(dim).map(rest).collect()
-}
-
-/// k(a, a) − k_aS K_SS⁻¹ k_Sa by a pivoted Cholesky factor of K over pool and targets.
-fn residual_vars(pool: &[f64], targets: &[f64], dim: usize, kernel: &dyn Kernel) -> Vec<f64> {
-    let points: Vec<&[f64]> = pool.chunks_exact(dim).chain(targets.chunks_exact(dim)).collect();
-    let rows = pool.len() / dim;
-    let prior: Vec<f64> = points.iter().map(|x| kernel.var(x)).collect();
-    let mut vars = prior.clone();
-    let mut columns: Vec<Vec<f64>> = Vec::new();
-    loop {
-        let pivot = (0..rows).max_by(|&a, &b| vars[a].total_cmp(&vars[b]).then(b.cmp(&a))).expect("a pool has rows");
-        if vars[pivot] <= 1e-12 * prior[pivot] {
-            return vars[rows..].iter().map(|v| v.max(0.0)).collect();
-        }
-        let std = vars[pivot].sqrt();
-        let mut column: Vec<f64> = points.iter().map(|x| kernel.eval(x, points[pivot])).collect();
-        for earlier in &columns {
-            axpy(-earlier[pivot], earlier, &mut column);
-        }
-        for (var, c) in vars.iter_mut().zip(&mut column) {
-            *c /= std;
-            *var -= *c * *c;
-        }
-        vars[pivot] = 0.0;
-        columns.push(column);
-    }
+    basis
 }
 
 #[cfg(test)]

@@ -65,8 +65,8 @@ impl<'a> Ledger<'a> {
     }
 
     /// The targets' variances now.
-    pub fn target_vars(&self) -> &[f64] {
-        self.targets.as_ref().map_or(&[], |targets| &targets.vars)
+    pub fn target_vars(&self) -> Vec<f64> {
+        self.targets.iter().flat_map(|targets| &targets.vars).map(|var| var.value).collect()
     }
 }
 

@@ -27,6 +27,10 @@ impl<'a> Posterior<'a> {
                 return Err(Error::Length { what, got, expected: n });
             }
         }
+        if let Some(row) = noise_vars.iter().position(|noise| !(noise.is_finite() && *noise >= 0.0)) {
+            let expected = "a noise variance must not be negative";
+            return Err(Error::BadValue { what: "noise variances", row, value: noise_vars[row], expected });
+        }
         points.check_finite("observed points")?;
         if let Some(row) = y.iter().position(|y| !y.is_finite()) {
             return Err(Error::NotFinite { what: "observed values", row });

@@ -8,7 +8,7 @@ use crate::speculate::{Speculator, State};
 use crate::strategy::{Batch, Choice};
 use crate::task::Engine;
 use crate::tracker::{Targets, Tracker};
-use crate::{Kernel, Pick, Plan, Points, Result, TargetSampling, Task};
+use crate::{Kernel, Noise, Pick, Plan, Points, Result, TargetSampling, Task};
 
 /// Below this many rows a pass costs less than drafting does.
 const FEW_ROWS: usize = 4096;
@@ -125,7 +125,8 @@ impl<'s, 'a> Round<'s, 'a> {
 fn targets(setup: &Setup<'_, '_>, ledger: &mut Ledger<'_>, number: u64) -> Result<Option<Targets>> {
     let Some(all) = setup.task.targets.filter(|_| setup.plan.strategy.needs_targets()) else { return Ok(None) };
     let plan = setup.plan;
-    let rows = plan.target_sampling.draw(all, setup.task.kernel, plan.noise, plan.seed, number)?;
+    let noise = Noise::Std(setup.noise_var.sqrt());
+    let rows = plan.target_sampling.draw(all, setup.task.kernel, noise, plan.seed, number)?;
     Ok(Some(Targets::new(all.gather(&rows), all.dim(), &mut ledger.data)))
 }
 

@@ -1,9 +1,10 @@
 //! The loop: score, pick, condition, repeat.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::choose::Limits;
-use crate::irreducible::irreducible_vars;
+use crate::irreducible::irreducible_given;
 use crate::kernels::Product;
 use crate::law::Law;
 use crate::ledger::Ledger;
@@ -34,11 +35,19 @@ pub fn select(
     check(task, plan)?;
     let mut limits = Limits::new(task, plan);
     let available = limits.available();
-    if plan.count == 0 || available == 0 || (plan.count > available && !plan.repeat) {
+    if available == 0 {
+        return Err(Error::NothingToPick);
+    }
+    if plan.count == 0 || (plan.count > available && !plan.repeat) {
         return Err(Error::Count { count: plan.count, available });
     }
     let survey = Survey::new(task)?;
     let noise_var = noise_var(plan.noise, survey.mean_var);
+    let least = task.noise_vars.map_or(noise_var, |vars| vars.iter().copied().fold(noise_var, f64::min));
+    if survey.mean_var / least > LEAST_NOISE {
+        let expected = "it is more than 10¹⁵ times smaller than the embeddings; raise it";
+        return Err(Error::Setting { name: "the noise", value: least.sqrt(), expected });
+    }
     let strategy = &plan.strategy;
     let target_noise = strategy.wants().var_given_targets.unwrap_or(TargetNoise::Noisy);
     let mut ledger = open_ledger(task, noise_var, target_noise);
@@ -62,11 +71,13 @@ pub fn select(
         let mut round = Round::open(&setup, &mut ledger, &picks, &limits, size, number)?;
         for i in 0..size {
             let Some((index, score)) = round.next(&mut ledger, &picks, &mut limits)? else {
+                passes += round.passes();
                 break 'rounds Ended::Limits;
             };
             let x = task.pool.row(index);
             let noise = setup.noise_at(index);
             if plan.stop.min_gain.is_some_and(|least| ledger.gain(&x, noise) < least) {
+                passes += round.passes();
                 break 'rounds Ended::Gain;
             }
             ledger.observe(&x, noise);
@@ -91,8 +102,14 @@ pub fn select(
         }
         passes += round.passes();
     };
+    if picks.is_empty() && ended == Ended::Limits {
+        return Err(Error::Unsupported("quotas or the budget allow no row at all; raise them"));
+    }
     Ok(Selection { picks, noise_var, ended, passes })
 }
+
+/// The largest ratio of signal to noise variance that f64 has the digits for.
+const LEAST_NOISE: f64 = 1e30;
 
 /// ρ² of the plan: given, or relative to the pool's mean prior variance.
 fn noise_var(noise: Noise, mean_var: f64) -> f64 {
@@ -107,9 +124,11 @@ fn noise_var(noise: Noise, mean_var: f64) -> f64 {
 /// The law given what is labelled already, with the targets beside it.
 pub(crate) fn open_ledger<'a>(task: &Task<'a>, noise_var: f64, target_noise: TargetNoise) -> Ledger<'a> {
     let mut data = Law::prior(task.kernel, task.pool.dim());
-    let mut observed = task.pool.gather(task.observed_rows);
-    let mut noise: Vec<f64> =
-        task.observed_rows.iter().map(|&row| task.noise_vars.map_or(noise_var, |vars| vars[row])).collect();
+    // A row that is named twice was still labelled once.
+    let rows: BTreeSet<usize> = task.observed_rows.iter().copied().collect();
+    let rows: Vec<usize> = rows.into_iter().collect();
+    let mut observed = task.pool.gather(&rows);
+    let mut noise: Vec<f64> = rows.iter().map(|&row| task.noise_vars.map_or(noise_var, |vars| vars[row])).collect();
     if let Some(points) = task.observed_points {
         observed.extend(points.to_vec());
         noise.resize(noise.len() + points.rows(), noise_var);
@@ -126,6 +145,6 @@ fn variance_goal(task: &Task<'_>, plan: &Plan, ledger: &Ledger<'_>) -> Result<Op
     let (Some(share), Some(targets), Some(start)) = (plan.stop.reduced_share, task.targets, ledger.target_var()) else {
         return Ok(None);
     };
-    let floor: f64 = irreducible_vars(task.pool, targets, task.kernel)?.iter().sum();
+    let floor: f64 = irreducible_given(task.pool, targets, ledger.data.clone(), task.kernel)?.iter().sum();
     Ok(Some(start - share * (start - floor).max(0.0)))
 }

@@ -85,11 +85,11 @@ strategies! {
     "itl-top-b" TopB Largest Given Itl(TargetNoise::Noisy),
         "as itl", "itl without conditioning inside the batch", "Fig. 3";
     "itl-exact-top-b" TopB Largest Given Itl(TargetNoise::Free),
-        "as itl-exact", "itl-exact without conditioning inside the batch", "Fig. 3";
+        "as itl-exact", "itl-exact without conditioning inside the batch", "–";
     "ctl-top-b" TopB Largest Given Ctl,
         "as ctl", "ctl without conditioning inside the batch", "Fig. 3";
     "vtl-top-b" TopB Largest Given Vtl,
-        "as vtl", "vtl without conditioning inside the batch", "Fig. 3";
+        "as vtl", "vtl without conditioning inside the batch", "–";
     "undirected-itl-top-b" TopB Largest Given UndirectedItl,
         "as undirected-itl", "undirected-itl without conditioning inside the batch", "App. H.5";
     "uncertainty-top-b" TopB Largest Given Uncertainty,

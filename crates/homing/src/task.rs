@@ -1,7 +1,8 @@
 //! What a selection is made from, and what is asked of it.
 
+use crate::embeddings::BLOCK;
 use crate::points::check_probabilities;
-use crate::strategy::Space;
+use crate::strategy::{Batch, Space};
 use crate::{Embeddings, Error, Kernel, Linear, Points, Result, Strategy, TargetSampling};
 
 /// The data of a selection. Only the pool is required; rules about targets need targets.
@@ -172,8 +173,13 @@ impl Survey {
                 && (task.kernel.is_linear() || block.iter().all(|x| x.is_finite()));
             (vars.iter().map(|&var| var as f32).collect::<Vec<_>>(), vars.iter().sum::<f64>(), finite)
         });
-        if blocks.iter().any(|(_, _, finite)| !finite) {
+        if let Some(block) = blocks.iter().position(|(_, _, finite)| !finite) {
             pool.check_finite("pool")?;
+            let row = (block * BLOCK..pool.rows()).find(|&row| !task.kernel.var(&pool.row(row)).is_finite());
+            let expected = "its square overflows; scale the embeddings down";
+            let row = row.unwrap_or(block * BLOCK);
+            let value = pool.row(row).into_iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            return Err(Error::BadValue { what: "pool", row, value, expected });
         }
         let mean_var = blocks.iter().map(|(_, sum, _)| sum).sum::<f64>() / pool.rows() as f64;
         let norms = task.kernel.is_linear().then(|| blocks.into_iter().flat_map(|(norms, _, _)| norms).collect());
@@ -220,7 +226,7 @@ pub(crate) fn check(task: &Task<'_>, plan: &Plan) -> Result<()> {
         same_length("groups", groups.len(), rows)?;
     }
     match plan.noise {
-        Noise::Std(std) => setting("the noise", std, std.is_finite() && std > 0.0, NOISE)?,
+        Noise::Std(std) => setting("the noise", std, (std * std).is_normal() && std > 0.0, NOISE)?,
         Noise::Relative(share) => setting("the relative noise", share, share.is_finite() && share > 0.0, NOISE)?,
     }
     if let Some(gain) = plan.stop.min_gain {
@@ -240,6 +246,9 @@ pub(crate) fn check(task: &Task<'_>, plan: &Plan) -> Result<()> {
     }
     if !plan.quotas.is_empty() && task.groups.is_none() {
         return Err(Error::Unsupported("quotas need the group of every pool row"));
+    }
+    if plan.repeat && strategy.batch == Batch::TopB {
+        return Err(Error::Unsupported("a rule that scores once cannot repeat a row; leave repetition out"));
     }
     if plan.round_size == Some(0) {
         return Err(Error::Setting { name: "the round size", value: 0.0, expected: "it must be at least 1" });

@@ -19,12 +19,12 @@ const KNOWN_PICK: f64 = 1e-5;
 pub(crate) struct Targets {
     pub points: Vec<f64>,
     pub dim: usize,
-    pub vars: Vec<f64>,
+    pub vars: Vec<Variance>,
 }
 
 impl Targets {
     pub fn new(points: Vec<f64>, dim: usize, data: &mut Law<'_>) -> Self {
-        let vars = points.chunks_exact(dim).map(|a| data.var(a)).collect();
+        let vars = points.chunks_exact(dim).map(|a| Variance::fresh(data.var(a))).collect();
         Self { points, dim, vars }
     }
 
@@ -40,15 +40,22 @@ impl Targets {
     /// Takes in an observation with these covariances and total variance p; `data` is the law after it.
     pub fn observe(&mut self, covs: &[f64], total: f64, data: &mut Law<'_>) {
         for (i, c) in covs.iter().enumerate() {
-            let before = self.vars[i];
-            let var = Variance { value: before - c * c / total, scale: before };
-            self.vars[i] =
-                if var.is_lost() { data.var(&self.points[i * self.dim..(i + 1) * self.dim]) } else { var.value };
+            let var = &mut self.vars[i];
+            var.value -= c * c / total;
+            if var.is_lost() {
+                *var = Variance::fresh(data.var(&self.points[i * self.dim..(i + 1) * self.dim]));
+            }
         }
     }
 
+    /// The terms of Σ_a f_a / σ_a; a target that is known already correlates with nothing.
+    pub fn standardised(&self) -> impl Iterator<Item = (f64, &[f64])> {
+        let coefficient = |var: &Variance| if var.value > 0.0 { 1.0 / var.value.sqrt() } else { 0.0 };
+        self.vars.iter().map(coefficient).zip(self.iter())
+    }
+
     pub fn total_var(&self) -> f64 {
-        self.vars.iter().sum()
+        self.vars.iter().map(|var| var.value).sum()
     }
 }
 
@@ -208,11 +215,10 @@ impl<'a> Tracker<'a> {
         Some(self.data.root_of(&targets.points, targets.dim))
     }
 
-    /// Σ_a f_a / σ_a under the law given D; a target that is known already correlates with nothing.
+    /// Σ_a f_a / σ_a under the law given D.
     fn standardised(&self) -> Option<Functional> {
         let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
-        let coefficient = |&var: &f64| if var > 0.0 { 1.0 / var.sqrt() } else { 0.0 };
-        Some(weighted(targets, &self.data, targets.vars.iter().map(coefficient)))
+        Some(self.data.functional(&targets.standardised().collect::<Vec<_>>()))
     }
 
     /// Conditions on an observation of pool row `index`.
@@ -371,8 +377,7 @@ fn recover(
     for block in blocks {
         let start = block.start;
         for (i, number) in list(block).iter_mut().enumerate().filter(|(_, number)| number.is_lost()) {
-            let value = compute(&pool.row(start + i));
-            *number = Variance { value, scale: value };
+            *number = Variance::fresh(compute(&pool.row(start + i)));
         }
     }
 }

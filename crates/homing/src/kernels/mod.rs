@@ -9,6 +9,7 @@ pub use product::Product;
 pub use stationary::{Gaussian, Laplace, Matern};
 
 use faer::Mat;
+use faer::linalg::solvers::LltError;
 
 use crate::algebra::dot;
 use crate::{Embeddings, Error, Result};
@@ -55,8 +56,9 @@ pub fn fold_covariance(embeddings: Embeddings<'_>, covariance: &[f64]) -> Result
         return Err(Error::Length { what: "entries of Σ", got: covariance.len(), expected: dim * dim });
     }
     let sigma = Mat::from_fn(dim, dim, |i, j| covariance[i * dim + j]);
-    let factor =
-        sigma.llt(faer::Side::Lower).map_err(|_| Error::NotPositiveDefinite { what: "covariance Σ", pivot: 0 })?;
+    let factor = sigma.llt(faer::Side::Lower).map_err(|LltError::NonPositivePivot { index }| {
+        Error::NotPositiveDefinite { what: "covariance Σ", pivot: index }
+    })?;
     let root = factor.L();
     let blocks = embeddings.map_blocks(|_, block| {
         let rows = faer::MatRef::from_row_major_slice(block, block.len() / dim, dim);

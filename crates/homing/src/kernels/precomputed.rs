@@ -44,6 +44,8 @@ impl<'a> Precomputed<'a> {
     }
 
     fn at(&self, i: usize, j: usize) -> f64 {
+        let points = self.matrix.rows();
+        assert!(i < points && j < points, "points {i} and {j} of a kernel matrix with {points} rows");
         self.matrix.entry(i, j)
     }
 }

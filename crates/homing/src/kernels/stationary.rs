@@ -8,7 +8,8 @@ fn euclidean_sq(x: &[f64], other: &[f64]) -> f64 {
 }
 
 fn positive(name: &'static str, value: f64) -> Result<f64> {
-    if value.is_finite() && value > 0.0 {
+    // Its square divides distances.
+    if (value * value).is_normal() && value > 0.0 {
         Ok(value)
     } else {
         Err(Error::Setting { name, value, expected: "it must be a positive number" })

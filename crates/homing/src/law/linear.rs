@@ -5,6 +5,9 @@ use faer::{Mat, MatRef};
 use super::Variance;
 use crate::algebra::{axpy, dot, norm_sq, project};
 
+/// Observations that are kept apart from the base at least, whatever the dimension.
+const FEWEST_STEPS: usize = 64;
+
 /// Directions that hold less than this share of a vector are rounding.
 const IN_SPAN: f64 = 16.0 * f64::EPSILON;
 
@@ -40,11 +43,6 @@ impl LinearLaw {
             points.chunks_exact(self.dim).zip(noise_vars).partition(|&(_, &noise_var)| noise_var == 0.0);
         let exact: Vec<&[f64]> = exact.into_iter().map(|(row, _)| row).collect();
         self.decompose(&exact, &noisy.into_iter().map(|(row, &noise_var)| (row, noise_var)).collect::<Vec<_>>());
-    }
-
-    /// Observations since the base was made.
-    pub fn steps(&self) -> usize {
-        self.steps.len()
     }
 
     /// Folds the steps into the base; whether there were any.
@@ -165,6 +163,10 @@ impl LinearLaw {
 
     pub fn push(&mut self, x: &[f64], weights: Vec<f64>, noise_var: f64, total: f64) {
         self.steps.push(Step { row: x.to_vec(), noise_var, weights, total });
+        // A base has at most one column a dimension, so that the cost of a pick does not grow with the picks.
+        if self.steps.len() > self.dim.max(FEWEST_STEPS) {
+            self.rebase();
+        }
     }
 
     pub fn scan_vars(&self, rows: &[f64], out: &mut [Variance]) {

@@ -13,7 +13,7 @@ pub(crate) use linear::LinearLaw;
 
 /// A variance below this share of the value it was computed from by subtraction has lost the digits that decide:
 /// 16 ulp of that value are then 10⁻⁶ of what is left.
-const LOST: f64 = 16.0 * f64::EPSILON / 1e-6;
+pub(crate) const LOST: f64 = 16.0 * f64::EPSILON / 1e-6;
 
 /// A variance known by subtraction: its value, and the larger value that it came from.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,11 @@ pub(crate) struct Variance {
 }
 
 impl Variance {
+    /// Computed without subtraction.
+    pub fn fresh(value: f64) -> Self {
+        Self { value, scale: value }
+    }
+
     /// Whether rounding may have eaten what is left.
     pub fn is_lost(self) -> bool {
         self.value < LOST * self.scale

@@ -44,8 +44,8 @@ pub trait Rule: Send + Sync {
         self.score(x)
     }
 
-    /// Whether the score is monotone in each number of a candidate: falling in `var_given_targets`, rising in `sq_cov` and
-    /// `std_cov`, either way in `var`. Then bounds on the numbers bound the score, and many picks can share a pass.
+    /// Whether the score is monotone in each number of a candidate with `var > 0`: falling in `var_given_targets`, rising in
+    /// `sq_cov` and `std_cov`, either way in `var`. Then bounds on the numbers bound the score, and many picks can share a pass.
     fn is_monotone(&self) -> bool {
         false
     }
@@ -94,7 +94,8 @@ impl Bounded<'_> {
         let second = self.second.get(i).map_or(0.0, |&second| f64::from(second));
         let second_slack = self.second_error * norm_sq;
         let std_cov = self.std_cov.get(i).map_or(0.0, |&c| f64::from(c) + self.std_cov_error * norm_sq.sqrt());
-        let (low, high) = ((var - slack).max(0.0), (var + slack).max(0.0));
+        // Never zero: a score may have no bound as the variance vanishes, and must then say so.
+        let (low, high) = ((var - slack).max(f64::MIN_POSITIVE), (var + slack).max(f64::MIN_POSITIVE));
         let given = (second - second_slack).max(0.0);
         let candidate = |var: f64| Candidate {
             var,

@@ -367,8 +367,9 @@ fn grown(errors: Errors, step: &Step, dim: usize) -> Errors {
             let (h, h_off) = (norm_sq(weights).sqrt(), gamma * norm_sq(weights).sqrt());
             let cross = 2.0 * (g * h_off + h * g_off + g_off * h_off) / step.total;
             let own = (2.0 * g * g_off + g_off * g_off) * c / (step.total * step.total);
-            let rounding = 5.0 * UNIT * (2.0 * g * h / step.total + g * g * c / (step.total * step.total));
-            cross + own + rounding
+            // The terms' own rounding, and that of the sum: q ≤ k · Σ_a Var f_a.
+            let terms = 2.0 * g * h / step.total + g * g * c / (step.total * step.total);
+            cross + own + 9.0 * UNIT * terms + UNIT * step.target_var
         }
     };
     Errors { var, second: errors.second + second }
@@ -381,7 +382,7 @@ fn apply(step: &Step, first: &[f32], other: Option<&[f32]>, var: &mut [f32], sec
         (Second::Joint { total, .. }, Some(other)) => {
             let joint_inverse = (1.0 / total) as f32;
             for (u, g) in second.iter_mut().zip(other) {
-                *u -= g * g * joint_inverse;
+                *u -= (g * joint_inverse) * g;
             }
         }
         (Second::Squares { norm_sq, .. }, Some(other)) => {
@@ -394,6 +395,6 @@ fn apply(step: &Step, first: &[f32], other: Option<&[f32]>, var: &mut [f32], sec
         _ => {}
     }
     for (v, g) in var.iter_mut().zip(first) {
-        *v -= g * g * inverse;
+        *v -= (g * inverse) * g;
     }
 }

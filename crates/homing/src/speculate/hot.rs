@@ -8,7 +8,7 @@ use super::{Lost, Second, State, Step};
 use crate::algebra::dot;
 use crate::choose::TIE;
 use crate::embeddings::BLOCK;
-use crate::law::{LinearLaw, Variance};
+use crate::law::{LOST, LinearLaw, Variance};
 use crate::{Candidate, Embeddings, Points, Rule};
 
 /// Rows that one thread takes at a time.
@@ -20,6 +20,8 @@ pub(crate) struct Hot {
     rows: Vec<usize>,
     numbers: Numbers,
     std_cov: Vec<f64>,
+    /// Whether the second number is a sum of squares: most rows' is next to nothing, and may lose its digits.
+    sums: bool,
 }
 
 /// Var f_x given D, and the rule's second number: given the targets too, or the sum of squared covariances.
@@ -33,7 +35,7 @@ const NOTHING: Variance = Variance { value: 0.0, scale: 0.0 };
 
 impl Hot {
     /// Computes the numbers of some rows from nothing.
-    pub fn build(pool: Embeddings<'_>, rows: &[usize], state: &State) -> Self {
+    pub fn build(pool: Embeddings<'_>, rows: &[usize], state: &State) -> Result<Self, Lost> {
         let dim = pool.dim();
         let root = match state.targets.as_ref().filter(|_| state.wants.sq_cov) {
             Some(targets) => state.data.root_of(&targets.points),
@@ -55,7 +57,10 @@ impl Hot {
                 }
             }
         });
-        Self { rows: rows.to_vec(), numbers, std_cov: Vec::new() }
+        if numbers.var.iter().chain(&numbers.second).any(|number| number.is_lost()) {
+            return Err(Lost);
+        }
+        Ok(Self { rows: rows.to_vec(), numbers, std_cov: Vec::new(), sums: state.wants.sq_cov })
     }
 
     /// The `count` rows with the largest keys, from numbers that are about right once `pending` is applied to them.
@@ -75,6 +80,7 @@ impl Hot {
                 second: rough.iter().map(|&(.., second)| number(second)).collect(),
             },
             std_cov: Vec::new(),
+            sums: state.wants.sq_cov,
         };
         for step in pending {
             // Rough numbers may fall below zero; they only have to rank.
@@ -93,37 +99,37 @@ impl Hot {
         rule: &dyn Rule,
         state: &State,
         open: &[bool],
-    ) -> Option<(usize, f64, f64)> {
+    ) -> Result<Option<(usize, f64, f64)>, Lost> {
         let standardised = state.standardised();
         let mut best: Option<(usize, f64, f64)> = None;
         // A stretch at a time, in order: a later row must be better by more than a tie.
         for start in (0..pool.rows()).step_by(64 * BLOCK) {
             let rows: Vec<usize> = (start..pool.rows().min(start + 64 * BLOCK)).filter(|&row| open[row]).collect();
-            let mut stretch = Self::build(pool, &rows, state);
+            let mut stretch = Self::build(pool, &rows, state)?;
             stretch.standardise(pool, standardised.as_deref());
-            let found = stretch.best(rule, state.noise_var, |_| true);
+            let found = stretch.best(rule, state.noise_var, |_| true)?;
             if let Some(found) = found
                 && best.is_none_or(|(_, key, _)| found.1 > key + TIE * key.abs())
             {
                 best = Some(found);
             }
         }
-        best
+        Ok(best)
     }
 
     /// Keeps the open rows that are among `best`, and adds the others of them.
-    pub fn turn_over(self, pool: Embeddings<'_>, best: &[usize], state: &State, open: &[bool]) -> Self {
+    pub fn turn_over(self, pool: Embeddings<'_>, best: &[usize], state: &State, open: &[bool]) -> Result<Self, Lost> {
         let known: HashMap<usize, usize> = self.rows.iter().enumerate().map(|(at, &row)| (row, at)).collect();
         let (old, new): (Vec<usize>, Vec<usize>) =
             best.iter().filter(|&&row| open[row]).partition(|row| known.contains_key(row));
-        let mut added = Self::build(pool, &new, state);
+        let mut added = Self::build(pool, &new, state)?;
         for row in old {
             let at = known[&row];
             added.rows.push(row);
             added.numbers.var.push(self.numbers.var[at]);
             added.numbers.second.push(self.numbers.second[at]);
         }
-        added
+        Ok(added)
     }
 
     pub fn rows(&self) -> &[usize] {
@@ -169,10 +175,24 @@ impl Hot {
     }
 
     /// The best open row, its key and score; ties go to the smaller row.
-    pub fn best(&self, rule: &dyn Rule, noise_var: f64, open: impl Fn(usize) -> bool) -> Option<(usize, f64, f64)> {
+    pub fn best(
+        &self,
+        rule: &dyn Rule,
+        noise_var: f64,
+        open: impl Fn(usize) -> bool,
+    ) -> Result<Option<(usize, f64, f64)>, Lost> {
+        let places = || (0..self.rows.len()).filter(|&at| open(self.rows[at]));
         let key = |at: usize| rule.key(&self.candidate(at, noise_var));
-        let leader = (0..self.rows.len()).filter(|&at| open(self.rows[at])).map(key).fold(f64::NEG_INFINITY, f64::max);
-        self.first_tie(rule, noise_var, leader, open)
+        let leader = places().map(key).fold(f64::NEG_INFINITY, f64::max);
+        let doubtful = |at: usize| {
+            let second = self.numbers.second[at];
+            let most = second.value.max(0.0) + 1e-3 * LOST * second.scale;
+            second.is_lost() && rule.key(&Candidate { sq_cov: most, ..self.candidate(at, noise_var) }) >= leader
+        };
+        if self.sums && places().any(doubtful) {
+            return Err(Lost);
+        }
+        Ok(self.first_tie(rule, noise_var, leader, open))
     }
 
     /// The smallest open row whose key ties with `leader`, its key and score.
@@ -209,10 +229,11 @@ impl Hot {
                         second.value -= g * g / total;
                         lost |= second.is_lost();
                     }
-                    // These are computed anew long before they can fall that far.
                     Second::Squares { weights, norm_sq } => {
                         let (share, h) = (g / step.total, dot(&x, weights));
-                        second.value += share * (share * norm_sq - 2.0 * h);
+                        let (cross, own) = (2.0 * share * h, share * share * norm_sq);
+                        second.value += own - cross;
+                        second.scale = second.scale.max(cross.abs()).max(own);
                     }
                 }
             }

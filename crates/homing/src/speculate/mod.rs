@@ -40,6 +40,8 @@ pub(crate) struct Step {
     data: Vec<f64>,
     total: f64,
     var: f64,
+    /// Σ_a Var f_a before it.
+    target_var: f64,
     second: Second,
 }
 
@@ -111,14 +113,12 @@ impl State {
     /// What the next pick is chosen by beside the candidates' own numbers (CTL).
     fn standardised(&self) -> Option<Vec<f64>> {
         let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
-        let coefficient = |&var: &f64| if var > 0.0 { 1.0 / var.sqrt() } else { 0.0 };
-        let terms: Vec<(f64, &[f64])> = targets.vars.iter().map(coefficient).zip(targets.iter()).collect();
-        Some(self.data.functional(&terms))
+        Some(self.data.functional(&targets.standardised().collect::<Vec<_>>()))
     }
 
     /// Observes row x, chosen with this key and score.
     fn observe(&mut self, row: usize, x: &[f64], key: f64, score: f64) -> Result<Step, Lost> {
-        let standardised = self.standardised();
+        let (standardised, target_var) = (self.standardised(), self.target_var());
         let var = self.data.var(x);
         if var.is_lost() {
             return Err(Lost);
@@ -143,15 +143,14 @@ impl State {
                 second = Second::Squares { weights: self.data.functional(&terms), norm_sq };
             }
             for (var, c) in targets.vars.iter_mut().zip(&covs) {
-                let left = *var - c * c / total;
-                if left < 1e-9 * *var {
+                var.value -= c * c / total;
+                if var.is_lost() {
                     return Err(Lost);
                 }
-                *var = left;
             }
         }
         self.data.push(x, weights.clone(), self.noise_var, total);
-        Ok(Step { row, key, score, data: weights, total, var: var.value, second })
+        Ok(Step { row, key, score, data: weights, total, var: var.value, target_var, second })
     }
 
     /// Brings the laws into their shortest form.
@@ -202,8 +201,8 @@ impl<'a> Speculator<'a> {
         if !known || !rule.is_monotone() || second.iter().filter(|&&wanted| wanted).count() > 1 {
             return None;
         }
-        // Beyond these norms f32 overflows, or its products underflow.
-        let in_range = |&norm: &f32| norm == 0.0 || (1e-24..1e24).contains(&norm);
+        // Beyond these norms f32 overflows or underflows: VTL holds fourth powers.
+        let in_range = |&norm: &f32| norm == 0.0 || (1e-16..1e16).contains(&norm);
         if !norms.iter().all(in_range) {
             return None;
         }
@@ -225,7 +224,7 @@ impl<'a> Speculator<'a> {
             ties: 0,
             passes: 1,
         };
-        engine.choose_hot();
+        engine.choose_hot().ok()?;
         Some(engine)
     }
 
@@ -248,7 +247,7 @@ impl<'a> Speculator<'a> {
         let mut states = Vec::with_capacity(most);
         for _ in 0..most {
             hot.standardise(self.pool, ahead.standardised().as_deref());
-            let Some((row, key, score)) = hot.best(self.rule, ahead.noise_var, |row| open.is(row)) else { break };
+            let Some((row, key, score)) = hot.best(self.rule, ahead.noise_var, |row| open.is(row))? else { break };
             let step = ahead.observe(row, &self.pool.row(row), key, score)?;
             open.close(row);
             states.push(hot.numbers());
@@ -291,11 +290,8 @@ impl<'a> Speculator<'a> {
         self.draft = if fully { self.draft * 2 } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
         if self.needs_refresh(&challenge) {
             self.refresh();
-        } else if self.state.data.steps() > self.pool.dim() {
-            self.state.fold();
         }
-        self.choose_hot();
-        Ok(())
+        self.choose_hot()
     }
 
     /// The state after the first picks of a draft.
@@ -320,7 +316,7 @@ impl<'a> Speculator<'a> {
         if challenge.rows.is_empty() {
             return Ok((challenge.sound.min(steps.len()), None));
         }
-        let mut challengers = Hot::build(self.pool, &challenge.rows, &self.state);
+        let mut challengers = Hot::build(self.pool, &challenge.rows, &self.state)?;
         for (t, step) in steps.iter().enumerate() {
             if t >= challenge.sound {
                 return Ok((t, None));
@@ -331,7 +327,7 @@ impl<'a> Speculator<'a> {
             };
             challengers.standardise(self.pool, standardised);
             let open = |row: usize| self.open[row] || drafted[t..].contains(&row);
-            if let Some((row, key, score)) = challengers.best(self.rule, self.state.noise_var, open) {
+            if let Some((row, key, score)) = challengers.best(self.rule, self.state.noise_var, open)? {
                 let better = key > step.key + crate::choose::TIE * step.key.abs();
                 let ties = key >= step.key - crate::choose::TIE * step.key.abs();
                 if better || (ties && row < step.row) {
@@ -366,14 +362,13 @@ impl<'a> Speculator<'a> {
             return Err(Lost);
         }
         self.state.fold();
-        let Some((row, key, score)) = Hot::best_of_all(self.pool, self.rule, &self.state, &self.open) else {
+        let Some((row, key, score)) = Hot::best_of_all(self.pool, self.rule, &self.state, &self.open)? else {
             return Ok(());
         };
         let step = self.state.observe(row, &self.pool.row(row), key, score)?;
         self.passes += 1;
         self.take(step)?;
-        self.choose_hot();
-        Ok(())
+        self.choose_hot()
     }
 
     /// A pick that was not drafted.
@@ -399,10 +394,11 @@ impl<'a> Speculator<'a> {
     }
 
     /// The rows with the best scores, as far as the cold rows know.
-    fn choose_hot(&mut self) {
+    fn choose_hot(&mut self) -> Result<(), Lost> {
         let rough = self.cold.best(self.rule, &self.state, &self.open, PROMISING * self.hot_rows());
         let best = Hot::promising(self.pool, self.rule, &self.state, &rough, &self.pending, self.hot_rows());
-        self.hot = std::mem::take(&mut self.hot).turn_over(self.pool, &best, &self.state, &self.open);
+        self.hot = std::mem::take(&mut self.hot).turn_over(self.pool, &best, &self.state, &self.open)?;
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The same questions to every row of the strategy table.
 
-use homing::{Embeddings, Ended, Error, Plan, STRATEGIES, Selection, Strategy, Task};
+use homing::{Embeddings, Ended, Engine, Error, Plan, STRATEGIES, Selection, Strategy, Task};
 
 use crate::oracle::{points, rng, run, uniform_rows, view};
 
@@ -43,6 +43,11 @@ fn plan(strategy: &Strategy, count: usize) -> Plan {
     Plan { strategy: strategy.clone(), count, seed: 5, ..Plan::default() }
 }
 
+/// The plan under either engine; small pools would see the plain one alone.
+fn plans(strategy: &Strategy, count: usize) -> [Plan; 2] {
+    [Engine::Plain, Engine::Speculative].map(|engine| Plan { engine, ..plan(strategy, count) })
+}
+
 fn is_sane(selection: &Selection, count: usize, name: &str) {
     assert_eq!(selection.picks.len(), count, "{name}");
     assert_eq!(selection.ended, Ended::Count);
@@ -63,10 +68,12 @@ fn is_sane(selection: &Selection, count: usize, name: &str) {
 fn same_seed_same_batch_and_a_smaller_batch_is_a_prefix() {
     let data = data(600);
     for strategy in strategies() {
-        let long = run(&data.task(), &plan(&strategy, 12));
-        is_sane(&long, 12, strategy.name());
-        assert_eq!(long, run(&data.task(), &plan(&strategy, 12)), "{strategy:?}");
-        assert_eq!(long.picks[..5], run(&data.task(), &plan(&strategy, 5)).picks, "{strategy:?}");
+        for (long, short) in plans(&strategy, 12).iter().zip(&plans(&strategy, 5)) {
+            let selection = run(&data.task(), long);
+            is_sane(&selection, 12, strategy.name());
+            assert_eq!(selection, run(&data.task(), long), "{strategy:?}");
+            assert_eq!(selection.indices()[..5], run(&data.task(), short).indices(), "{strategy:?}");
+        }
     }
 }
 
@@ -74,11 +81,13 @@ fn same_seed_same_batch_and_a_smaller_batch_is_a_prefix() {
 fn one_thread_equals_many() {
     let data = data(2000);
     for strategy in strategies() {
-        let on = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| run(&data.task(), &plan(&strategy, 8)))
-        };
-        assert_eq!(on(1), on(3), "{strategy:?}");
+        for plan in plans(&strategy, 8) {
+            let on = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| run(&data.task(), &plan))
+            };
+            assert_eq!(on(1), on(3), "{strategy:?}");
+        }
     }
 }
 
@@ -86,7 +95,9 @@ fn one_thread_equals_many() {
 fn a_batch_as_large_as_the_pool() {
     let data = data(40);
     for strategy in strategies() {
-        is_sane(&run(&data.task(), &plan(&strategy, 40)), 40, strategy.name());
+        for plan in plans(&strategy, 40) {
+            is_sane(&run(&data.task(), &plan), 40, strategy.name());
+        }
     }
 }
 
@@ -102,11 +113,15 @@ fn duplicates_and_zero_vectors_survive() {
     }
     data.targets[..DIM].fill(0.0);
     for strategy in strategies() {
-        is_sane(&run(&data.task(), &plan(&strategy, 40)), 40, strategy.name());
+        for plan in plans(&strategy, 40) {
+            is_sane(&run(&data.task(), &plan), 40, strategy.name());
+        }
     }
     data.pool.fill(0.0);
     for strategy in strategies() {
-        is_sane(&run(&data.task(), &plan(&strategy, 40)), 40, strategy.name());
+        for plan in plans(&strategy, 40) {
+            is_sane(&run(&data.task(), &plan), 40, strategy.name());
+        }
     }
 }
 

@@ -69,8 +69,35 @@ fn the_most_explanatory_targets_are_those_of_the_same_rules_on_the_targets() {
     };
     let want = run(&Task { targets: Some(points(&chosen, 4)), ..task }, &base).indices();
     assert_eq!(run(&task, &Plan { target_sampling: TargetSampling::MaxDet(3), ..base.clone() }).indices(), want);
-    let spread = run(&task, &Plan { target_sampling: TargetSampling::MaxDist(3), ..base });
-    assert_eq!(spread.picks.len(), 5);
+    let mut far = farthest(&a, 3);
+    far.sort_unstable();
+    let chosen: Vec<f64> = far.into_iter().flat_map(|row| a[row].clone()).collect();
+    let want = run(&Task { targets: Some(points(&chosen, 4)), ..task }, &base).indices();
+    assert_eq!(run(&task, &Plan { target_sampling: TargetSampling::MaxDist(3), ..base }).indices(), want);
+}
+
+/// Farthest-first traversal by its definition, from the longest row.
+fn farthest(rows: &[Vec<f64>], count: usize) -> Vec<usize> {
+    let distance = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+    let mut picks: Vec<usize> = Vec::new();
+    for _ in 0..count {
+        let score = |x: usize| match picks.iter().map(|&p| distance(&rows[x], &rows[p])).reduce(f64::min) {
+            Some(nearest) => nearest,
+            None => distance(&rows[x], &vec![0.0; rows[x].len()]),
+        };
+        let left = (0..rows.len()).filter(|x| !picks.contains(x));
+        picks.push(left.max_by(|&a, &b| score(a).total_cmp(&score(b)).then(b.cmp(&a))).unwrap());
+    }
+    picks
+}
+
+#[test]
+fn max_dist_is_farthest_first() {
+    let mut rng = rng(16);
+    let s = uniform_rows(&mut rng, 300, 3);
+    let pool = view(&s);
+    let plan = Plan { strategy: "max-dist".parse().unwrap(), count: 20, ..Plan::default() };
+    assert_eq!(run(&Task::new(points(&pool, 3), None), &plan).indices(), farthest(&s, 20));
 }
 
 #[test]
