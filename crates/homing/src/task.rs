@@ -171,7 +171,9 @@ impl Survey {
             let vars: Vec<f64> = block.chunks_exact(dim).map(|x| task.kernel.var(x)).collect();
             let finite = vars.iter().all(|var| var.is_finite())
                 && (task.kernel.is_linear() || block.iter().all(|x| x.is_finite()));
-            (vars.iter().map(|&var| var as f32).collect::<Vec<_>>(), vars.iter().sum::<f64>(), finite)
+            // What underflows is not zero.
+            let single = |&var: &f64| if var > 0.0 { (var as f32).max(f32::MIN_POSITIVE) } else { 0.0 };
+            (vars.iter().map(single).collect::<Vec<_>>(), vars.iter().sum::<f64>(), finite)
         });
         if let Some(block) = blocks.iter().position(|(_, _, finite)| !finite) {
             pool.check_finite("pool")?;

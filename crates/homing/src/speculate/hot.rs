@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use super::{Lost, Second, State, Step};
+use super::{Lost, Ranked, Second, State, Step};
 use crate::algebra::dot;
-use crate::choose::TIE;
 use crate::embeddings::BLOCK;
 use crate::law::{LOST, LinearLaw, Variance};
 use crate::{Candidate, Embeddings, Points, Rule};
@@ -93,26 +92,25 @@ impl Hot {
         order.into_iter().take(count).map(|at| some.rows[at]).collect()
     }
 
-    /// The best open row of the whole pool: its row, key and score.
+    /// The best open row of the whole pool.
     pub fn best_of_all(
         pool: Embeddings<'_>,
         rule: &dyn Rule,
         state: &State,
         open: &[bool],
-    ) -> Result<Option<(usize, f64, f64)>, Lost> {
+    ) -> Result<Option<Ranked>, Lost> {
         let standardised = state.standardised();
-        let mut best: Option<(usize, f64, f64)> = None;
-        // A stretch at a time, in order: a later row must be better by more than a tie.
+        let mut best: Option<Ranked> = None;
         for start in (0..pool.rows()).step_by(64 * BLOCK) {
             let rows: Vec<usize> = (start..pool.rows().min(start + 64 * BLOCK)).filter(|&row| open[row]).collect();
             let mut stretch = Self::build(pool, &rows, state)?;
             stretch.standardise(pool, standardised.as_deref());
-            let found = stretch.best(rule, state.noise_var, |_| true)?;
-            if let Some(found) = found
-                && best.is_none_or(|(_, key, _)| found.1 > key + TIE * key.abs())
-            {
-                best = Some(found);
-            }
+            let found = stretch.best(pool, rule, state.noise_var, |_| true)?;
+            best = match (best, found) {
+                (Some(best), Some(found)) if found.beats(&best, pool) => Some(found),
+                (None, found) => found,
+                (best, _) => best,
+            };
         }
         Ok(best)
     }
@@ -174,41 +172,33 @@ impl Hot {
         }
     }
 
-    /// The best open row, its key and score; ties go to the smaller row.
+    /// The best open row.
     pub fn best(
         &self,
+        pool: Embeddings<'_>,
         rule: &dyn Rule,
         noise_var: f64,
         open: impl Fn(usize) -> bool,
-    ) -> Result<Option<(usize, f64, f64)>, Lost> {
+    ) -> Result<Option<Ranked>, Lost> {
         let places = || (0..self.rows.len()).filter(|&at| open(self.rows[at]));
-        let key = |at: usize| rule.key(&self.candidate(at, noise_var));
-        let leader = places().map(key).fold(f64::NEG_INFINITY, f64::max);
+        let ranked = |at: usize| {
+            let candidate = self.candidate(at, noise_var);
+            Ranked { row: self.rows[at], key: rule.key(&candidate), score: 0.0 }
+        };
+        let leader = places().map(ranked).max_by(|a, b| a.key.total_cmp(&b.key).then(b.row.cmp(&a.row)));
+        let Some(leader) = leader else { return Ok(None) };
         let doubtful = |at: usize| {
             let second = self.numbers.second[at];
             let most = second.value.max(0.0) + 1e-3 * LOST * second.scale;
-            second.is_lost() && rule.key(&Candidate { sq_cov: most, ..self.candidate(at, noise_var) }) >= leader
+            second.is_lost() && rule.key(&Candidate { sq_cov: most, ..self.candidate(at, noise_var) }) >= leader.key
         };
         if self.sums && places().any(doubtful) {
             return Err(Lost);
         }
-        Ok(self.first_tie(rule, noise_var, leader, open))
-    }
-
-    /// The smallest open row whose key ties with `leader`, its key and score.
-    pub fn first_tie(
-        &self,
-        rule: &dyn Rule,
-        noise_var: f64,
-        leader: f64,
-        open: impl Fn(usize) -> bool,
-    ) -> Option<(usize, f64, f64)> {
-        (0..self.rows.len())
-            .filter(|&at| open(self.rows[at]))
-            .map(|at| (at, rule.key(&self.candidate(at, noise_var))))
-            .filter(|(_, key)| *key >= leader - TIE * leader.abs())
-            .min_by_key(|&(at, _)| self.rows[at])
-            .map(|(at, key)| (self.rows[at], key, rule.score(&self.candidate(at, noise_var))))
+        let first = places().filter(|&at| self.rows[at] < leader.row && ranked(at).beats(&leader, pool));
+        let best = first.min_by_key(|&at| self.rows[at]);
+        let at = best.or_else(|| places().find(|&at| self.rows[at] == leader.row)).expect("the leader is a place");
+        Ok(Some(Ranked { score: rule.score(&self.candidate(at, noise_var)), ..ranked(at) }))
     }
 
     /// Takes in a pick.

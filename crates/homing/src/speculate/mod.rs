@@ -11,6 +11,7 @@ mod hot;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
+use crate::choose::TIE;
 use crate::law::{Law, LinearLaw};
 use crate::tracker::Targets;
 use crate::{Embeddings, Rule, Wants};
@@ -43,6 +44,30 @@ pub(crate) struct Step {
     /// Σ_a Var f_a before it.
     target_var: f64,
     second: Second,
+}
+
+/// A row with its key and score.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ranked {
+    row: usize,
+    key: f64,
+    score: f64,
+}
+
+/// Copies of one row, computed in different ways, have keys that agree at least to this share.
+const TWINS: f64 = 1e-6;
+
+impl Ranked {
+    fn of(step: &Step) -> Self {
+        Self { row: step.row, key: step.key, score: step.score }
+    }
+
+    /// Larger key first; ties and copies of one row go by row number.
+    fn beats(&self, other: &Self, pool: Embeddings<'_>) -> bool {
+        let (apart, scale) = ((self.key - other.key).abs(), self.key.abs().max(other.key.abs()));
+        let twins = || apart <= TWINS * scale && pool.row(self.row) == pool.row(other.row);
+        if apart <= TIE * scale || twins() { self.row < other.row } else { self.key > other.key }
+    }
 }
 
 /// What a step holds for the rule's second number.
@@ -116,8 +141,9 @@ impl State {
         Some(self.data.functional(&targets.standardised().collect::<Vec<_>>()))
     }
 
-    /// Observes row x, chosen with this key and score.
-    fn observe(&mut self, row: usize, x: &[f64], key: f64, score: f64) -> Result<Step, Lost> {
+    /// Observes a chosen row.
+    fn observe(&mut self, pool: Embeddings<'_>, Ranked { row, key, score }: Ranked) -> Result<Step, Lost> {
+        let x = &pool.row(row)[..];
         let (standardised, target_var) = (self.standardised(), self.target_var());
         let var = self.data.var(x);
         if var.is_lost() {
@@ -247,9 +273,9 @@ impl<'a> Speculator<'a> {
         let mut states = Vec::with_capacity(most);
         for _ in 0..most {
             hot.standardise(self.pool, ahead.standardised().as_deref());
-            let Some((row, key, score)) = hot.best(self.rule, ahead.noise_var, |row| open.is(row))? else { break };
-            let step = ahead.observe(row, &self.pool.row(row), key, score)?;
-            open.close(row);
+            let Some(best) = hot.best(self.pool, self.rule, ahead.noise_var, |row| open.is(row))? else { break };
+            let step = ahead.observe(self.pool, best)?;
+            open.close(step.row);
             states.push(hot.numbers());
             hot.apply(self.pool, &step)?;
             steps.push(step);
@@ -257,7 +283,7 @@ impl<'a> Speculator<'a> {
         let opened = open.closed;
         let challenge = self.cold.verify(self.pool, self.rule, &ahead, &self.pending, &steps, &self.open, &self.hot);
         self.passes += 1;
-        let (agreed, winner) = self.settle(&challenge, &steps, &hot, &states, &opened)?;
+        let (agreed, winner) = self.settle(&challenge, &steps)?;
 
         let fully = winner.is_none() && agreed == steps.len();
         if fully {
@@ -276,8 +302,8 @@ impl<'a> Speculator<'a> {
         let applied = self.cold.keep(agreed);
         self.pending = steps[applied..agreed].to_vec();
         self.ready.extend(steps[..agreed].iter().map(|step| (step.row, step.score)));
-        if let Some((row, key, score)) = winner {
-            let step = self.state.observe(row, &self.pool.row(row), key, score)?;
+        if let Some(winner) = winner {
+            let step = self.state.observe(self.pool, winner)?;
             self.take(step)?;
         }
         let made = agreed + usize::from(winner.is_some());
@@ -298,55 +324,29 @@ impl<'a> Speculator<'a> {
     fn replay(&self, steps: &[Step]) -> Result<State, Lost> {
         let mut state = self.state.clone();
         for step in steps {
-            state.observe(step.row, &self.pool.row(step.row), step.key, step.score)?;
+            state.observe(self.pool, Ranked::of(step))?;
         }
         Ok(state)
     }
 
     /// How many drafted picks stand, and the pick that replaces the next one if a challenger beats it.
-    #[allow(clippy::type_complexity)]
-    fn settle(
-        &self,
-        challenge: &Challenge,
-        steps: &[Step],
-        hot: &Hot,
-        states: &[hot::Numbers],
-        drafted: &[usize],
-    ) -> Result<(usize, Option<(usize, f64, f64)>), Lost> {
+    fn settle(&self, challenge: &Challenge, steps: &[Step]) -> Result<(usize, Option<Ranked>), Lost> {
+        let sound = challenge.sound.min(steps.len());
         if challenge.rows.is_empty() {
-            return Ok((challenge.sound.min(steps.len()), None));
+            return Ok((sound, None));
         }
         let mut challengers = Hot::build(self.pool, &challenge.rows, &self.state)?;
-        for (t, step) in steps.iter().enumerate() {
-            if t >= challenge.sound {
-                return Ok((t, None));
+        for (t, step) in steps[..sound].iter().enumerate() {
+            if let Second::Standardised { weights } = &step.second {
+                challengers.standardise(self.pool, Some(weights));
             }
-            let standardised = match &step.second {
-                Second::Standardised { weights } => Some(&weights[..]),
-                _ => None,
-            };
-            challengers.standardise(self.pool, standardised);
-            let open = |row: usize| self.open[row] || drafted[t..].contains(&row);
-            if let Some((row, key, score)) = challengers.best(self.rule, self.state.noise_var, open)? {
-                let better = key > step.key + crate::choose::TIE * step.key.abs();
-                let ties = key >= step.key - crate::choose::TIE * step.key.abs();
-                if better || (ties && row < step.row) {
-                    // A tie with the best of all goes to the smallest row, which may be a hot one.
-                    let mut hot = hot.clone();
-                    hot.restore(&states[t]);
-                    hot.standardise(self.pool, standardised);
-                    let leader = if better { key } else { step.key };
-                    let tied = hot.first_tie(self.rule, self.state.noise_var, leader, open);
-                    return Ok(match tied.filter(|&(other, _, _)| other < row) {
-                        Some((other, ..)) if other == step.row => (t + 1, None),
-                        Some(winner) => (t, Some(winner)),
-                        None => (t, Some((row, key, score))),
-                    });
-                }
+            let best = challengers.best(self.pool, self.rule, self.state.noise_var, |row| self.open[row])?;
+            if let Some(best) = best.filter(|best| best.beats(&Ranked::of(step), self.pool)) {
+                return Ok((t, Some(best)));
             }
             challengers.apply(self.pool, step)?;
         }
-        Ok((steps.len().min(challenge.sound), None))
+        Ok((sound, None))
     }
 
     /// Whether accumulated rounding calls more rows to f64 than a fresh start would.
@@ -362,10 +362,10 @@ impl<'a> Speculator<'a> {
             return Err(Lost);
         }
         self.state.fold();
-        let Some((row, key, score)) = Hot::best_of_all(self.pool, self.rule, &self.state, &self.open)? else {
+        let Some(best) = Hot::best_of_all(self.pool, self.rule, &self.state, &self.open)? else {
             return Ok(());
         };
-        let step = self.state.observe(row, &self.pool.row(row), key, score)?;
+        let step = self.state.observe(self.pool, best)?;
         self.passes += 1;
         self.take(step)?;
         self.choose_hot()

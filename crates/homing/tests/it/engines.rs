@@ -138,12 +138,54 @@ fn where_digits_are_lost_the_plain_engine_takes_over() {
 
 #[test]
 fn norms_that_f32_cannot_square_are_left_to_the_plain_engine() {
-    let mut rng = rng(6);
-    let data: Vec<f64> = clustered(&mut rng, 300, 6, 3).into_iter().map(|x| f64::from(x) * 1e25).collect();
-    let task =
-        Task::new(Embeddings::new(&data[..], 6).unwrap(), Some(Embeddings::new(&data[60..72], 6).unwrap().into()));
-    let (plain, ahead) = both(&task, &Plan { count: 10, ..Plan::default() });
-    assert_eq!(plain, ahead);
+    for scale in [1e-25, 1e-11, 1e-7, 1e7, 1e11, 1e25] {
+        let mut rng = rng(6);
+        let data: Vec<f64> = clustered(&mut rng, 5000, 12, 5).into_iter().map(|x| f64::from(x) * scale).collect();
+        let pool = Embeddings::new(&data[..], 12).unwrap();
+        let task = Task::new(pool, Some(Embeddings::new(&data[60..132], 12).unwrap().into()));
+        for rule in RULES {
+            let plan = Plan { strategy: rule.parse().unwrap(), count: 20, ..Plan::default() };
+            let (plain, ahead) = both(&task, &plan);
+            assert_eq!(plain.indices(), ahead.indices(), "{rule} at {scale}");
+        }
+    }
+}
+
+/// After a few picks most rows are known up to the noise, so the error of f32 exceeds what is left of their variance.
+#[test]
+fn few_distinct_rows_many_times() {
+    let mut rng = rng(8);
+    let (rows, dim) = (12_000, 24);
+    let distinct = clustered(&mut rng, 60, dim, 60);
+    let data: Vec<f32> =
+        (0..rows).map(|i| (i * 7919) % 60).flat_map(|at| distinct[at * dim..(at + 1) * dim].to_vec()).collect();
+    let targets = clustered(&mut rng, 8, dim, 4);
+    let targets = Embeddings::new(&targets[..], dim).unwrap();
+    let task = Task::new(Embeddings::new(&data[..], dim).unwrap(), Some(targets.into()));
+    for rule in RULES {
+        for std in [1e-3, 1e-2] {
+            let plan = Plan { strategy: rule.parse().unwrap(), count: 45, noise: Noise::Std(std), ..Plan::default() };
+            let (plain, ahead) = both(&task, &plan);
+            assert_eq!(plain.indices(), ahead.indices(), "{rule}, ρ = {std}");
+        }
+    }
+}
+
+#[test]
+fn targets_from_the_pool_under_little_noise() {
+    let mut rng = rng(9);
+    let (rows, dim) = (5000, 16);
+    let data = clustered(&mut rng, rows, dim, 8);
+    let targets: Vec<f32> = [10, 400, 3000].into_iter().flat_map(|i| data[i * dim..(i + 1) * dim].to_vec()).collect();
+    let targets = Embeddings::new(&targets[..], dim).unwrap();
+    let task = Task::new(Embeddings::new(&data[..], dim).unwrap(), Some(targets.into()));
+    for rule in RULES {
+        for std in [1e-4, 1e-3] {
+            let plan = Plan { strategy: rule.parse().unwrap(), count: 8, noise: Noise::Std(std), ..Plan::default() };
+            let (plain, ahead) = both(&task, &plan);
+            assert_eq!(plain.indices(), ahead.indices(), "{rule}, ρ = {std}");
+        }
+    }
 }
 
 /// Rows of one norm tie at first for a rule that goes by variance alone, all within the rounding of f32.
