@@ -87,8 +87,8 @@ struct Update {
     sq_cov: Option<(Functional, f64)>,
     /// Σ_a f_a / σ_a, after it was observed.
     std_cov: Option<Functional>,
-    /// The pick itself without conditioning, and k(j, j).
-    nearest: Option<(Functional, f64)>,
+    /// Picks themselves without conditioning, and k(j, j).
+    nearest: Vec<(Functional, f64)>,
 }
 
 /// All candidates' numbers.
@@ -137,9 +137,9 @@ impl<'a> Tracker<'a> {
             passes: 0,
         };
         tracker.start();
-        for point in near.chunks_exact(pool.dim()) {
-            let update = Update { nearest: Some(tracker.itself(point)), ..Update::default() };
-            tracker.pass(&update);
+        if !near.is_empty() {
+            let nearest = near.chunks_exact(pool.dim()).map(|point| tracker.itself(point)).collect();
+            tracker.pass(&Update { nearest, ..Update::default() });
         }
         tracker
     }
@@ -234,7 +234,7 @@ impl<'a> Tracker<'a> {
         }
         update.std_cov = self.standardised();
         if self.wants.nearest {
-            update.nearest = Some(self.itself(&x));
+            update.nearest.push(self.itself(&x));
         }
         self.pass(&update);
         let known = update.data.as_ref().is_some_and(|(_, total)| *total < KNOWN_PICK * self.kernel.var(&x));
@@ -295,7 +295,7 @@ impl<'a> Tracker<'a> {
             if let Some(functional) = &update.std_cov {
                 tracker.data.scan(functional, rows, &mut block.data_columns, &mut block.std_cov);
             }
-            if let Some((functional, var)) = &update.nearest {
+            for (functional, var) in &update.nearest {
                 tracker.prior.scan(functional, rows, &mut block.prior_columns, &mut g);
                 block.nearest_sq.resize(block.len, f64::INFINITY);
                 for ((near, prior), g) in block.nearest_sq.iter_mut().zip(&block.prior_var).zip(&g) {
