@@ -11,6 +11,9 @@ const MAP_POOL: usize = 3000;
 /// Targets that the map shows.
 const MAP_TARGETS: usize = 1000;
 
+/// A target that keeps more than this share of its variance has learned nothing.
+const UNTOUCHED: f64 = 0.9;
+
 /// What rows and targets are called, and what they look like.
 pub struct Story<'a> {
     pub id: &'a dyn Fn(usize) -> String,
@@ -52,9 +55,23 @@ pub fn tell(task: &Task<'_>, selection: &Selection, facts: Facts, story: &Story<
         picks: picks(selection, &why, story),
         map: Some(map(task, selection)),
         targets: target_rows(&why, story),
+        warnings: warnings(&why),
         facts,
         ..Report::default()
     }
+}
+
+/// What a reader should know before trusting the picks.
+fn warnings(why: &Explanation) -> Vec<String> {
+    let untouched = why.targets.iter().filter(|target| target.var > UNTOUCHED * target.start_var).count();
+    if untouched == 0 {
+        return Vec::new();
+    }
+    let (keep, all) = (grouped(untouched), grouped(why.targets.len()));
+    vec![format!(
+        "{keep} of {all} targets keep more than {:.0} % of their variance: these picks tell next to nothing about them.",
+        100.0 * UNTOUCHED
+    )]
 }
 
 fn picks(selection: &Selection, why: &Explanation, story: &Story<'_>) -> Vec<Pick> {
