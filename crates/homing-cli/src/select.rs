@@ -13,7 +13,7 @@ use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
 use crate::inputs::{ColumnArguments, Files, Inputs, kernel_of, points_of};
 use crate::report::{self, Facts};
 use crate::story::{self, Story};
-use crate::terminal::{Bar, grouped, memory, peak_memory_bytes, picks_table, seconds};
+use crate::terminal::{Bar, grouped, memory, peak_memory_bytes, picks_table, seconds, short};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -105,6 +105,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         homing_pool::check_writable(report)?;
     }
     refuse_overwriting(arguments)?;
+    if arguments.report.as_deref() == Some(Path::new("-")) {
+        bail!("--report writes a page to a file; name one, such as report.html");
+    }
+    if arguments.threads == Some(0) {
+        bail!("--threads 0 leaves nobody to work; give at least 1, or leave it out for one a core");
+    }
     let plan = plan_of(arguments)?;
     let threads = arguments.threads.unwrap_or(0);
     let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start threads")?;
@@ -251,11 +257,11 @@ fn closing_line(task: &Task<'_>, plan: &Plan, selection: &Selection, reading: Du
         _ => "",
     };
     format!(
-        "picked {} of {} rows{targets} by {} (ρ² = {:.4}{noise}{}){ended}; reading took {}, choosing {}; peak memory {}",
+        "picked {} of {} rows{targets} by {} (ρ² = {}{noise}{}){ended}; reading took {}, choosing {}; peak memory {}",
         grouped(selection.picks.len()),
         grouped(task.pool.rows()),
         plan.strategy.name(),
-        selection.noise_var,
+        short(selection.noise_var),
         if task_is_centered(task) { ", the pool's mean subtracted" } else { "" },
         seconds(reading),
         seconds(choosing),

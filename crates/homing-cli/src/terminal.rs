@@ -37,6 +37,11 @@ pub fn grouped(n: usize) -> String {
     groups.join(",")
 }
 
+/// Four digits, with an exponent where those would all be zeros or a long row of digits.
+pub fn short(x: f64) -> String {
+    if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { format!("{x:.4}") } else { format!("{x:.3e}") }
+}
+
 pub fn seconds(duration: Duration) -> String {
     let s = duration.as_secs_f64();
     if s < 1.0 { format!("{:.0} ms", s * 1e3) } else { format!("{s:.1} s") }
@@ -70,7 +75,7 @@ pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String) -> Table {
             pick.rank.to_string(),
             pick.index.to_string(),
             id(pick.index),
-            format!("{:.4}", pick.score),
+            short(pick.score),
             format!("{:.3}", pick.information),
             pick.variance_left.map_or_else(String::new, |left| format!("{:.1} %", 100.0 * left)),
         ]);

@@ -160,6 +160,23 @@ fn picks_written_are_rows_observed_in_any_format() {
 }
 
 #[test]
+fn a_picks_file_names_its_rows_by_id_when_the_pool_was_reordered() {
+    let folder = Folder::new();
+    let pool = pool_csv(40);
+    let (header, rows) = pool.split_once('\n').unwrap();
+    let reversed: Vec<&str> = rows.trim_end().lines().rev().collect();
+    folder.write("reversed.csv", &format!("{header}\n{}\n", reversed.join("\n")));
+    let ids = |csv: String| -> Vec<String> { rows_of(&csv).into_iter().map(|row| row[2].clone()).collect() };
+    let whole = ids(folder.succeeds(&format!("{SELECT} -n 8 --out - -q")));
+    for extension in ["csv", "jsonl"] {
+        folder.succeeds(&format!("{SELECT} -n 5 --out first.{extension} -q"));
+        let select = SELECT.replace("pool.csv", "reversed.csv");
+        let rest = ids(folder.succeeds(&format!("{select} -n 3 --observed first.{extension} --out - -q")));
+        assert_eq!(rest, whole[5..], "{extension}");
+    }
+}
+
+#[test]
 fn limits_from_columns() {
     let folder = Folder::new();
     let rows = rows_of(&folder.succeeds(&format!("{SELECT} -n 9 --quota web=1 --quota 4 --out - -q")));
@@ -270,6 +287,8 @@ fn bad_settings() {
     folder.refuses(&format!("{SELECT} -n 2 --out nowhere/picks.csv"), &["nowhere/picks.csv"]);
     folder.refuses(&format!("{SELECT} -n 2 --report nowhere/r.html"), &["nowhere/r.html"]);
     folder.refuses(&format!("{SELECT} -n 2 --out picks.xlsx"), &["picks.xlsx", ".csv"]);
+    folder.refuses(&format!("{SELECT} -n 2 --report -"), &["--report", "file"]);
+    folder.refuses(&format!("{SELECT} -n 2 --threads 0"), &["--threads", "at least 1"]);
     folder.refuses(&format!("{SELECT} -n 2 --kernel cubic"), &["cubic", "gaussian"]);
     folder.refuses(&format!("{SELECT} -n 2 --target-sample 0"), &["targets"]);
     folder.refuses(&format!("{SELECT} -n 2 --quota nobody=3"), &["nobody"]);

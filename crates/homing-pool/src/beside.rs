@@ -21,7 +21,7 @@ use crate::{Error, Result};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
-    let failed = |source| Error::write(path, source);
+    let failed = |source: io::Error| Error::write(path, &source);
     let target = target(path);
     let temporary = temporary(&target).map_err(failed)?;
     let mut file = BufWriter::new(temporary.as_file());
@@ -36,9 +36,9 @@ pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io
 pub fn check_writable(path: &Path) -> Result<()> {
     let target = target(path);
     if target.is_dir() {
-        return Err(Error::write(path, io::Error::from(io::ErrorKind::IsADirectory)));
+        return Err(Error::write(path, &io::Error::from(io::ErrorKind::IsADirectory)));
     }
-    temporary(&target).map(drop).map_err(|source| Error::write(path, source))
+    temporary(&target).map(drop).map_err(|source| Error::write(path, &source))
 }
 
 /// The file that `path` names, behind symbolic links.

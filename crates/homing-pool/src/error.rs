@@ -116,8 +116,8 @@ pub enum Error {
     #[error("{} has no extension that can be written; use .csv, .jsonl, .parquet or .npy", .path.display())]
     UnknownOutput { path: PathBuf },
     /// A destination that cannot be written.
-    #[error("{} cannot be written: {source}; choose another place, or change its permissions", .path.display())]
-    Write { path: PathBuf, source: io::Error },
+    #[error("{} cannot be written: {reason}; choose another place, or change its permissions", .path.display())]
+    Write { path: PathBuf, reason: String },
     /// A pick that is no row of the pool.
     #[error("{} cannot be written: row {row} was picked of a pool of {rows} rows; pass the pool that was selected from", .path.display())]
     PickBeyondPool { path: PathBuf, row: usize, rows: usize },
@@ -134,8 +134,8 @@ impl Error {
         }
     }
 
-    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
-        Error::Write { path: path.to_owned(), source }
+    pub(crate) fn write(path: &Path, source: &io::Error) -> Self {
+        Error::Write { path: path.to_owned(), reason: source.to_string() }
     }
 
     pub(crate) fn malformed(path: &Path, format: &'static str, detail: &(impl ToString + ?Sized)) -> Self {

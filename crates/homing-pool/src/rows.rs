@@ -23,6 +23,13 @@ use crate::{Error, Format, Pool, ReadOptions, Result, ipc, jsonl, npy, parquet};
 pub enum RowList {
     /// By row number, counted from 0.
     Indices(Vec<usize>),
+    /// By row number, with the id that stood beside it: where the two disagree, the pool was reordered, and the id is right.
+    Named {
+        /// Row numbers.
+        indices: Vec<usize>,
+        /// Their ids.
+        ids: Vec<String>,
+    },
     /// By id; [`Pool::index_of_ids`] finds them.
     Ids(Vec<String>),
     /// By embeddings of their own, which need not be in the pool.
@@ -119,9 +126,11 @@ fn text_table(path: &Path, bytes: &[u8], delimiter: u8) -> Result<Option<RowList
     let Some(column) = index.or(id).or((first.len() == 1).then_some(0)) else { return Ok(None) };
     let headed = index.or(id).is_some();
     let mut texts = if headed { Vec::new() } else { vec![first[0].to_owned()] };
+    let mut ids = Vec::new();
     records.row = texts.len();
     while let Some(record) = records.next()? {
         texts.push(record[column].to_owned());
+        ids.extend(id.map(|id| record[id].to_owned()));
     }
     if !headed {
         return Ok(Some(indices_or_ids(texts)));
@@ -129,7 +138,15 @@ fn text_table(path: &Path, bytes: &[u8], delimiter: u8) -> Result<Option<RowList
     if index.is_none() {
         return Ok(Some(RowList::Ids(texts)));
     }
-    indices(path, &texts).map(Some)
+    indices(path, &texts).map(|rows| Some(with_ids(rows, ids)))
+}
+
+/// Row numbers together with the ids beside them, if every row has one.
+fn with_ids(rows: RowList, ids: Vec<String>) -> RowList {
+    match rows {
+        RowList::Indices(indices) if indices.len() == ids.len() => RowList::Named { indices, ids },
+        rows => rows,
+    }
 }
 
 fn json_lines(path: &Path, bytes: &[u8]) -> Result<Option<RowList>> {
@@ -143,9 +160,10 @@ fn json_lines(path: &Path, bytes: &[u8]) -> Result<Option<RowList>> {
         None => return Ok(Some(RowList::Indices(Vec::new()))),
         Some(_) => return Ok(None),
     };
-    let mut texts = Vec::new();
+    let (mut texts, mut ids) = (Vec::new(), Vec::new());
     for (row, value) in values.enumerate() {
         let value = value?;
+        ids.extend(value.get("id").and_then(jsonl::text));
         let found = name.map_or(Some(&value), |name| value.get(name)).and_then(jsonl::text);
         let column = || quoted(name.unwrap_or("a number or text"));
         texts.push(found.ok_or_else(|| Error::Null { path: path.to_owned(), row, column: column() })?);
@@ -153,7 +171,7 @@ fn json_lines(path: &Path, bytes: &[u8]) -> Result<Option<RowList>> {
     match name {
         None => Ok(Some(indices_or_ids(texts))),
         Some("id") => Ok(Some(RowList::Ids(texts))),
-        Some(_) => indices(path, &texts).map(Some),
+        Some(_) => indices(path, &texts).map(|rows| Some(with_ids(rows, ids))),
     }
 }
 
@@ -203,7 +221,7 @@ impl NamingColumn {
             RowList::Ids(ids) => {
                 ids.extend(cast(&DataType::LargeUtf8)?.as_string::<i64>().iter().flatten().map(str::to_owned));
             }
-            RowList::Embeddings(_) => {}
+            RowList::Named { .. } | RowList::Embeddings(_) => {}
         }
         self.read += batch.num_rows();
         Ok(())
