@@ -11,6 +11,9 @@ const MAP_POOL: usize = 3000;
 /// Targets that the map shows.
 const MAP_TARGETS: usize = 1000;
 
+/// Targets that the report names a pick.
+const SERVES: usize = 3;
+
 /// A target that keeps more than this share of its variance has learned nothing.
 const UNTOUCHED: f64 = 0.9;
 
@@ -92,7 +95,7 @@ fn picks(selection: &Selection, why: &Explanation, story: &Story<'_>) -> Vec<Pic
             label: (story.label)(pick.index),
             group: (story.group)(pick.index),
             why: Some(Why {
-                serves: why.serves.iter().map(|&(target, share)| Served { target, share }).collect(),
+                serves: why.serves.iter().take(SERVES).map(|&(target, share)| Served { target, share }).collect(),
                 nearest: why.nearest.iter().map(|&(target, cosine)| Near { target, cosine }).collect(),
                 redundant: (why.redundant > 0).then_some(Redundant { count: why.redundant, example }),
             }),

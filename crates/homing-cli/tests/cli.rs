@@ -1,11 +1,14 @@
 //! The command, driven as a process: what it writes, and what it says when it cannot.
 
+mod npy;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
 
 use assert_cmd::Command;
+use npy::npy;
 
 /// A folder with a pool of 40 × 3 numbers and 2 targets.
 struct Folder(tempfile::TempDir);
@@ -252,7 +255,8 @@ fn bad_files() {
     folder.refuses(&pool("foreign.npy"), &["foreign.npy"]);
     folder.write("foreign.parquet", "this is no parquet");
     folder.refuses(&pool("foreign.parquet"), &["foreign.parquet"]);
-    let (whole, flat, ints) = (npy("<f4", "(5, 3)", 60), npy("<f4", "(15,)", 60), npy("<i8", "(5, 3)", 120));
+    let (whole, flat, ints) =
+        (npy("<f4", "(5, 3)", &[0; 60]), npy("<f4", "(15,)", &[0; 60]), npy("<i8", "(5, 3)", &[0; 120]));
     fs::write(folder.path("cut.npy"), &whole[..whole.len() - 8]).unwrap();
     folder.refuses(&pool("cut.npy"), &["cut.npy"]);
     fs::write(folder.path("flat.npy"), flat).unwrap();
@@ -313,17 +317,4 @@ fn a_failed_run_keeps_the_old_picks() {
     folder.write("picks.csv", "precious");
     folder.refuses(&format!("{SELECT} -n 99 --out picks.csv"), &["99 of 40"]);
     assert_eq!(fs::read_to_string(folder.path("picks.csv")).unwrap(), "precious");
-}
-
-fn npy(descr: &str, shape: &str, bytes: usize) -> Vec<u8> {
-    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-    while (10 + header.len() + 1) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    file.resize(file.len() + bytes, 0);
-    file
 }

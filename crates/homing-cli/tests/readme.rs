@@ -1,10 +1,13 @@
 //! The README's commands run as they stand, and its table of rules is the program's.
 
+mod npy;
+
 use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
 use homing::{STRATEGIES, Strategy};
+use npy::npy;
 
 fn readme() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap()
@@ -23,7 +26,7 @@ fn every_homing_command_of_the_readme_runs() {
     for (name, rows, phase) in [("pool", 300, 0.0), ("targets", 6, 0.4)] {
         let path = folder.path().join(name);
         fs::write(path.with_extension("jsonl"), table(rows, phase)).unwrap();
-        fs::write(path.with_extension("npy"), npy(rows, phase)).unwrap();
+        fs::write(path.with_extension("npy"), npy("<f4", &format!("({rows}, 4)"), &waves(rows, phase))).unwrap();
     }
     let mut run = 0;
     for line in readme().lines().filter(|line| line.starts_with("homing ")) {
@@ -42,6 +45,10 @@ fn every_homing_command_of_the_readme_runs() {
     assert!(folder.path().join("report.html").exists() && folder.path().join("picks.parquet").exists());
 }
 
+fn waves(rows: usize, phase: f64) -> Vec<u8> {
+    (0..rows * 4).flat_map(|i| ((phase + i as f64 * 0.77).sin() as f32).to_le_bytes()).collect()
+}
+
 #[test]
 fn the_rules_of_the_readme_are_those_of_the_table() {
     let readme = readme();
@@ -50,31 +57,10 @@ fn the_rules_of_the_readme_are_those_of_the_table() {
     let want: Vec<String> = STRATEGIES
         .iter()
         .map(|entry| {
-            let strategy = Strategy::from(entry);
-            let wants = match (strategy.needs_targets(), strategy.needs_probabilities()) {
-                (true, true) => "targets, probabilities",
-                (true, false) => "targets",
-                (false, true) => "probabilities",
-                (false, false) => "–",
-            };
+            let wants = Strategy::from(entry).inputs();
             let formula = entry.formula.replace('|', "\\|");
             format!("| `{}` | {wants} | {formula} | {} | {} |", entry.name, entry.summary, entry.place)
         })
         .collect();
     assert_eq!(rows, want, "\n{}", want.join("\n"));
-}
-
-fn npy(rows: usize, phase: f64) -> Vec<u8> {
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 4), }}");
-    while (10 + header.len() + 1) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    for i in 0..rows * 4 {
-        file.extend(((phase + i as f64 * 0.77).sin() as f32).to_le_bytes());
-    }
-    file
 }

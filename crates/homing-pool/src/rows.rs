@@ -144,7 +144,7 @@ fn text_table(path: &Path, bytes: &[u8], delimiter: u8) -> Result<Option<RowList
 /// Row numbers together with the ids beside them, if every row has one.
 fn with_ids(rows: RowList, ids: Vec<String>) -> RowList {
     match rows {
-        RowList::Indices(indices) if indices.len() == ids.len() => RowList::Named { indices, ids },
+        RowList::Indices(indices) if !ids.is_empty() && indices.len() == ids.len() => RowList::Named { indices, ids },
         rows => rows,
     }
 }

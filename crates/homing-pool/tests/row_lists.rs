@@ -47,7 +47,14 @@ fn our_own_picks_read_back() {
     for name in ["p.csv", "p.jsonl", "p.parquet", "p.npy"] {
         let path = directory.path().join(name);
         write_picks(&path, &picks, 5, None).unwrap();
-        let RowList::Indices(mut indices) = RowList::open(&path).unwrap() else { panic!("{name}") };
+        let mut indices = match RowList::open(&path).unwrap() {
+            RowList::Indices(indices) => indices,
+            RowList::Named { indices, ids } => {
+                assert_eq!(ids, ["4", "0", "3"], "{name}");
+                indices
+            }
+            other => panic!("{name}: {other:?}"),
+        };
         if name == "p.parquet" {
             indices.sort_unstable();
             assert_eq!(indices, [0, 3, 4]);
@@ -59,8 +66,7 @@ fn our_own_picks_read_back() {
 
 #[test]
 fn indices() {
-    assert_indices("r.csv", b"id,index\na,3\nb,1\n", &[3, 1]);
-    assert_indices("r.tsv", b"index\tid\n3\ta\n1\tb\n", &[3, 1]);
+    assert_indices("r.csv", b"index,score\n3,0.5\n1,0.2\n", &[3, 1]);
     assert_indices("r.csv", b"index\n", &[]);
     assert_indices("r.csv", b"3\n1\n", &[3, 1]);
     assert_indices("r.txt", b"3\n\n 1 \r\n", &[3, 1]);
@@ -76,6 +82,18 @@ fn indices() {
     let table = [batch(vec![("id", ids()), ("selected", selected)])];
     assert_indices("r.parquet", &parquet(&[table[0].clone(), table[0].clone()]), &[1, 3]);
     assert_indices("r.arrow", &arrow_stream(&table), &[1]);
+}
+
+#[test]
+fn indices_with_ids_beside_them() {
+    for (name, bytes) in [
+        ("r.csv", &b"id,index\na,3\nb,1\n"[..]),
+        ("r.tsv", b"index\tid\n3\ta\n1\tb\n"),
+        ("r.jsonl", b"{\"index\":3,\"id\":\"a\"}\n{\"index\":1,\"id\":\"b\"}\n"),
+    ] {
+        let RowList::Named { indices, ids } = open(name, bytes).unwrap() else { panic!("{name}") };
+        assert_eq!((indices, ids), (vec![3, 1], vec!["a".to_owned(), "b".to_owned()]), "{name}");
+    }
 }
 
 #[test]

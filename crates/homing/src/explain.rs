@@ -10,15 +10,18 @@ use crate::{Points, Selection, Task};
 /// Rows at least this similar to a pick add next to nothing after it.
 const NEAR_DUPLICATE: f64 = 0.95;
 
-/// Targets named a pick.
-const NAMED: usize = 3;
+/// Targets that a pick's gain is split over, most served first; the rest share what is missing to one.
+const SPLIT: usize = 100;
+
+/// Nearest targets named a pick.
+const NEAREST: usize = 3;
 
 /// The reasons for one pick.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Why {
     /// Variance that this pick took from the targets, in all.
     pub variance_removed: f64,
-    /// Targets that it took most from: (target, share of `variance_removed`).
+    /// The gain split over the targets: (target, share of `variance_removed`), most served first, a hundred at most.
     pub serves: Vec<(usize, f64)>,
     /// Targets most similar to it: (target, cosine), before any conditioning.
     pub nearest: Vec<(usize, f64)>,
@@ -68,13 +71,13 @@ pub fn explain(task: &Task<'_>, selection: &Selection) -> Explanation {
             }
         }
         let variance_removed: f64 = removed.iter().sum();
-        let serves = largest(&removed)
+        let serves = largest(&removed, SPLIT)
             .into_iter()
             .filter(|&(_, removed)| removed > 0.0)
             .map(|(target, removed)| (target, removed / variance_removed))
             .collect();
         let cosines: Vec<f64> = targets.chunks_exact(dim).map(|a| cosine(task, &x, a)).collect();
-        let nearest = largest(&cosines);
+        let nearest = largest(&cosines, NEAREST);
         picks.push(Why { variance_removed, serves, nearest, redundant: 0, redundant_example: None });
         before = after;
     }
@@ -89,10 +92,10 @@ fn cosine(task: &Task<'_>, x: &[f64], other: &[f64]) -> f64 {
 }
 
 /// The few largest values with their positions.
-fn largest(values: &[f64]) -> Vec<(usize, f64)> {
+fn largest(values: &[f64], count: usize) -> Vec<(usize, f64)> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
-    order.into_iter().take(NAMED).map(|i| (i, values[i])).collect()
+    order.into_iter().take(count).map(|i| (i, values[i])).collect()
 }
 
 /// Credits every near-duplicate in the pool to the pick it resembles most.

@@ -158,6 +158,16 @@ impl Strategy {
         self.wants().probabilities || self.space == Space::LossGradient
     }
 
+    /// What it wants beside the pool, in words.
+    pub fn inputs(&self) -> &'static str {
+        match (self.needs_targets(), self.needs_probabilities()) {
+            (true, true) => "targets, probabilities",
+            (true, false) => "targets",
+            (false, true) => "probabilities",
+            (false, false) => "–",
+        }
+    }
+
     pub(crate) fn wants(&self) -> Wants {
         self.rule.wants()
     }
