@@ -107,20 +107,24 @@ impl Scored {
     }
 }
 
-/// A pick of the chooser: its row and its rule's score.
-pub(crate) type Chosen = (usize, f64);
+/// What rows are scored with for one pick.
+pub(crate) struct Scorer<'s, 't, N> {
+    pub strategy: &'s Strategy,
+    pub tracker: &'s Tracker<'t>,
+    /// ρ² of a row.
+    pub noise_at: N,
+    pub seed: u64,
+    /// Picks made before this one.
+    pub pick: u64,
+}
 
-/// Takes the best row that the limits allow, and marks it taken.
+/// Takes the best row that the limits allow, and marks it taken; its row and its rule's score.
 pub(crate) fn take_best(
-    strategy: &Strategy,
-    tracker: &Tracker<'_>,
+    scorer: &Scorer<'_, '_, impl Fn(usize) -> f64 + Sync>,
     limits: &mut Limits<'_>,
-    noise_var: impl Fn(usize) -> f64 + Sync,
-    seed: u64,
-    pick: u64,
-) -> Option<Chosen> {
+) -> Option<(usize, f64)> {
     // Of each block its best row, and the earlier rows that tie with that; they may tie with the best of all.
-    let contenders = score_blocks(strategy, tracker, limits, noise_var, seed, pick, |scored| {
+    let contenders = score_blocks(scorer, limits, |scored| {
         let best = scored.iter().min_by(|a, b| a.order(b)).copied();
         scored.into_iter().filter(|one| best.is_some_and(|best| one.ties(&best))).collect::<Vec<_>>()
     });
@@ -133,15 +137,11 @@ pub(crate) fn take_best(
 
 /// The best rows that the limits allow, best first, up to `count`, scored once.
 pub(crate) fn take_top(
-    strategy: &Strategy,
-    tracker: &Tracker<'_>,
+    scorer: &Scorer<'_, '_, impl Fn(usize) -> f64 + Sync>,
     limits: &mut Limits<'_>,
-    noise_var: impl Fn(usize) -> f64 + Sync,
-    seed: u64,
-    pick: u64,
     count: usize,
-) -> Vec<Chosen> {
-    let mut all = score_blocks(strategy, tracker, limits, noise_var, seed, pick, |scored| scored).concat();
+) -> Vec<(usize, f64)> {
+    let mut all = score_blocks(scorer, limits, |scored| scored).concat();
     all.sort_unstable_by(Scored::order);
     let mut rest = &mut all[..];
     while let Some(&leader) = rest.first() {
@@ -165,19 +165,16 @@ pub(crate) fn take_top(
 
 /// Scores the allowed rows of every block and hands them to `keep`.
 fn score_blocks<T: Send>(
-    strategy: &Strategy,
-    tracker: &Tracker<'_>,
+    scorer: &Scorer<'_, '_, impl Fn(usize) -> f64 + Sync>,
     limits: &Limits<'_>,
-    noise_var: impl Fn(usize) -> f64 + Sync,
-    seed: u64,
-    pick: u64,
     keep: impl Fn(Vec<Scored>) -> T + Sync,
 ) -> Vec<T> {
+    let Scorer { strategy, tracker, noise_at, seed, pick } = scorer;
     let in_block = |b: usize| {
-        let mut rng = generator(seed, Stream::Pick(pick));
+        let mut rng = generator(*seed, Stream::Pick(*pick));
         rng.set_word_pos(2 * (b * BLOCK) as u128);
         let mut scored = Vec::with_capacity(BLOCK);
-        tracker.for_each_in(b, &noise_var, |row, candidate| {
+        tracker.for_each_in(b, noise_at, |row, candidate| {
             let race = (strategy.choice == Choice::Proportional).then(|| 1.0 - rng.random::<f64>());
             if !limits.allows(row) {
                 return;

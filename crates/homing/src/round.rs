@@ -2,7 +2,7 @@
 
 use std::vec::IntoIter;
 
-use crate::choose::{Limits, take_best, take_top};
+use crate::choose::{Limits, Scorer, take_best, take_top};
 use crate::ledger::{Ledger, given_targets};
 use crate::speculate::{Speculator, State};
 use crate::strategy::{Batch, Choice};
@@ -29,6 +29,16 @@ impl Setup<'_, '_> {
     /// ρ² of a row.
     pub fn noise_at(&self, row: usize) -> f64 {
         self.task.noise_vars.map_or(self.noise_var, |vars| vars[row])
+    }
+
+    /// Scores rows for the pick after `picks` others.
+    fn scorer<'t, 'b>(
+        &'t self,
+        tracker: &'t Tracker<'b>,
+        picks: usize,
+    ) -> Scorer<'t, 'b, impl Fn(usize) -> f64 + Sync> {
+        let noise_at = |row: usize| self.noise_at(row);
+        Scorer { strategy: &self.plan.strategy, tracker, noise_at, seed: self.plan.seed, pick: picks as u64 }
     }
 }
 
@@ -76,8 +86,7 @@ impl<'s, 'a> Round<'s, 'a> {
         picks: &[Pick],
         limits: &mut Limits<'_>,
     ) -> Result<Option<(usize, f64)>> {
-        let (strategy, seed, rank) = (&self.setup.plan.strategy, self.setup.plan.seed, picks.len() as u64);
-        let noise_at = |row: usize| self.setup.noise_at(row);
+        let (setup, strategy) = (self.setup, &self.setup.plan.strategy);
         let left = self.left;
         self.left -= 1;
         loop {
@@ -91,10 +100,10 @@ impl<'s, 'a> Round<'s, 'a> {
                     self.source = Source::Step(Box::new(tracker(self.setup, ledger, picks, self.number)?));
                 }
                 Source::Step(tracker) if strategy.batch == Batch::Sequential => {
-                    return Ok(take_best(strategy, tracker, limits, noise_at, seed, rank));
+                    return Ok(take_best(&setup.scorer(tracker, picks.len()), limits));
                 }
                 Source::Step(tracker) => {
-                    let top = take_top(strategy, tracker, limits, noise_at, seed, rank, left);
+                    let top = take_top(&setup.scorer(tracker, picks.len()), limits, left);
                     self.passes += tracker.passes;
                     self.source = Source::Top(top.into_iter());
                 }

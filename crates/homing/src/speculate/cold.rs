@@ -211,7 +211,7 @@ impl Cold {
         hot.rows().iter().for_each(|&row| watched[row] = false);
         let found = Mutex::new(Vec::new());
         let counts: Vec<AtomicUsize> = draft.iter().map(|_| AtomicUsize::new(0)).collect();
-        let (gamma, noise_var, wants) = (gamma(self.dim), state.noise_var, state.wants);
+        let (gamma, wants) = (gamma(self.dim), state.wants);
         self.each(pool, probes.as_ref(), |b, block, products| {
             let at = |j: usize| products.col(j).try_as_col_major().expect("a column").as_slice();
             let column = |j: usize, which: usize| at(wide * j + which);
@@ -237,18 +237,12 @@ impl Cold {
                         Second::Standardised { weights } => norm_sq(weights).sqrt(),
                         _ => 0.0,
                     };
-                    let (given, std_cov): (&[f32], &[f32]) =
-                        if wants.std_cov { (&[], &second) } else { (&second, &[]) };
+                    let exact = bounded(state, &var, &second, &block.norm_sq);
                     let bounded = Bounded {
-                        var: &var,
-                        second: given,
-                        std_cov,
-                        norm_sq: &block.norm_sq,
                         var_error: errors[j].var,
                         second_error: errors[j].second,
                         std_cov_error: gamma * std_weights,
-                        noise_var,
-                        second_is_sum: wants.sq_cov,
+                        ..exact
                     };
                     let bar = step.key - crate::choose::TIE * step.key.abs();
                     hits.clear();
@@ -264,7 +258,7 @@ impl Cold {
                 if wants.std_cov {
                     second.copy_from_slice(covs(j + 1));
                 }
-                if t + 1 == applied[checkpoint] && checkpoint <= CHECKPOINTS {
+                if t + 1 == applied[checkpoint] {
                     keep_copy(&mut block.var[checkpoint], &var);
                     keep_copy(&mut block.second[checkpoint], &second);
                     checkpoint = (checkpoint + 1).min(CHECKPOINTS);
@@ -301,19 +295,7 @@ impl Cold {
     /// The `count` open rows with the largest keys, before the pending picks, with their numbers as f32 has them.
     pub fn best(&self, rule: &dyn Rule, state: &State, open: &[bool], count: usize) -> Vec<(usize, f32, f32)> {
         let in_block = |(b, block): (usize, &Block)| {
-            let second: &[f32] = &block.second[0];
-            let (given, std_cov): (&[f32], &[f32]) = if state.wants.std_cov { (&[], second) } else { (second, &[]) };
-            let bounded = Bounded {
-                var: &block.var[0],
-                second: given,
-                std_cov,
-                norm_sq: &block.norm_sq,
-                var_error: 0.0,
-                second_error: 0.0,
-                std_cov_error: 0.0,
-                noise_var: state.noise_var,
-                second_is_sum: state.wants.sq_cov,
-            };
+            let bounded = bounded(state, &block.var[0], &block.second[0], &block.norm_sq);
             let mut keys = Vec::with_capacity(block.norm_sq.len());
             rule.keys(&bounded, &mut keys);
             let rows = (b * BLOCK) as u32..;
@@ -331,6 +313,23 @@ impl Cold {
         let mut best: Vec<_> = keys[..count].iter().map(numbers).collect();
         best.sort_unstable_by_key(|&(row, _, _)| row);
         best
+    }
+}
+
+/// The numbers of a block as a rule reads them, without errors.
+fn bounded<'b>(state: &State, var: &'b [f32], second: &'b [f32], norm_sq: &'b [f32]) -> Bounded<'b> {
+    // CTL's second number is its covariance with the targets.
+    let (second, std_cov): (&[f32], &[f32]) = if state.wants.std_cov { (&[], second) } else { (second, &[]) };
+    Bounded {
+        var,
+        second,
+        std_cov,
+        norm_sq,
+        var_error: 0.0,
+        second_error: 0.0,
+        std_cov_error: 0.0,
+        noise_var: state.noise_var,
+        second_is_sum: state.wants.sq_cov,
     }
 }
 

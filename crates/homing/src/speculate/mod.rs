@@ -268,19 +268,17 @@ impl<'a> Speculator<'a> {
         let most = self.draft.min(left).min(self.hot.open_rows(&self.open));
         let mut ahead = self.state.clone();
         let mut hot = self.hot.clone();
-        let mut open = Opened { open: &mut self.open, closed: Vec::new() };
         let mut steps: Vec<Step> = Vec::with_capacity(most);
         let mut states = Vec::with_capacity(most);
         for _ in 0..most {
             hot.standardise(self.pool, ahead.standardised().as_deref());
-            let Some(best) = hot.best(self.pool, self.rule, ahead.noise_var, |row| open.is(row))? else { break };
+            let Some(best) = hot.best(self.pool, self.rule, ahead.noise_var, |row| self.open[row])? else { break };
             let step = ahead.observe(self.pool, best)?;
-            open.close(step.row);
+            self.open[step.row] = false;
             states.push(hot.numbers());
             hot.apply(self.pool, &step)?;
             steps.push(step);
         }
-        let opened = open.closed;
         let challenge = self.cold.verify(self.pool, self.rule, &ahead, &self.pending, &steps, &self.open, &self.hot);
         self.passes += 1;
         let (agreed, winner) = self.settle(&challenge, &steps)?;
@@ -288,17 +286,16 @@ impl<'a> Speculator<'a> {
         let fully = winner.is_none() && agreed == steps.len();
         if fully {
             self.state = ahead;
-            self.hot = hot;
         } else {
-            for &row in &opened[agreed..] {
-                self.open[row] = true;
+            for step in &steps[agreed..] {
+                self.open[step.row] = true;
             }
             self.state = self.replay(&steps[..agreed])?;
-            if agreed < states.len() {
-                hot.restore(&states[agreed]);
+            if let Some(numbers) = states.get(agreed) {
+                hot.restore(numbers);
             }
-            self.hot = hot;
         }
+        self.hot = hot;
         let applied = self.cold.keep(agreed);
         self.pending = steps[applied..agreed].to_vec();
         self.ready.extend(steps[..agreed].iter().map(|step| (step.row, step.score)));
@@ -399,22 +396,5 @@ impl<'a> Speculator<'a> {
         let best = Hot::promising(self.pool, self.rule, &self.state, &rough, &self.pending, self.hot_rows());
         self.hot = std::mem::take(&mut self.hot).turn_over(self.pool, &best, &self.state, &self.open)?;
         Ok(())
-    }
-}
-
-/// Rows closed by a draft, in order.
-struct Opened<'a> {
-    open: &'a mut [bool],
-    closed: Vec<usize>,
-}
-
-impl Opened<'_> {
-    fn is(&self, row: usize) -> bool {
-        self.open[row]
-    }
-
-    fn close(&mut self, row: usize) {
-        self.open[row] = false;
-        self.closed.push(row);
     }
 }
