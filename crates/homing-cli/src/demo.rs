@@ -113,7 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         thumbnail: &|row| Some(picture(&digits, parts.pool[row])),
         target_thumbnail: &|row| Some(picture(&digits, parts.targets[row])),
     };
-    let mut report = story::tell(&task, selection, facts, &names);
+    let mut report = story::tell(&task, selection, facts, &names)?;
     report.title = "Which digits teach 3, 6 and 9?".into();
     report.comparison = comparison;
     report.comparison_note = note;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Points, Product};
-use homing_pool::{Pool, ReadOptions, RowList};
+use homing_pool::{Access, Pool, ReadOptions, RowList};
 
 /// Which columns (of a table), tensors or arrays (of a file that holds several) to read.
 #[derive(Args)]
@@ -38,6 +38,24 @@ pub struct ColumnArguments {
     target_weights: Option<String>,
 }
 
+/// [`Access`] as it is typed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum PoolAccess {
+    Auto,
+    Map,
+    Read,
+}
+
+impl From<PoolAccess> for Access {
+    fn from(access: PoolAccess) -> Self {
+        match access {
+            PoolAccess::Auto => Access::Auto,
+            PoolAccess::Map => Access::Map,
+            PoolAccess::Read => Access::Read,
+        }
+    }
+}
+
 /// A pool with probabilities from its own file or another.
 pub struct Source {
     pub pool: Pool,
@@ -51,6 +69,15 @@ impl Source {
         let pool = Pool::open(path, &ReadOptions { probabilities: column, ..options.clone() })?;
         let beside = file.map(|file| Pool::open(&file, &ReadOptions::default())).transpose()?;
         Ok(Self { pool, beside })
+    }
+
+    /// Where the embeddings are while they are used.
+    pub fn place(&self) -> &'static str {
+        match () {
+            () if self.pool.is_read() => "read from its file",
+            () if self.pool.is_mapped() => "mapped",
+            () => "held in memory",
+        }
     }
 
     pub fn probabilities(&self) -> Option<Embeddings<'_>> {
@@ -82,6 +109,7 @@ pub struct Files<'a> {
     pub targets: Option<&'a Path>,
     pub observed: Option<&'a Path>,
     pub forbid: Option<&'a Path>,
+    pub access: Access,
     pub center: bool,
 }
 
@@ -94,6 +122,7 @@ impl Inputs {
             group: columns.group_column.clone(),
             cost: columns.cost_column.clone(),
             probabilities: None,
+            access: files.access,
         };
         let source = Source::open(files.pool, &options, columns.probabilities.as_deref())?;
         let targets = match files.targets {

@@ -10,7 +10,7 @@ use clap::Args;
 use homing::{Ended, Engine, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
 use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
 
-use crate::inputs::{ColumnArguments, Files, Inputs, kernel_of, points_of};
+use crate::inputs::{ColumnArguments, Files, Inputs, PoolAccess, kernel_of, points_of};
 use crate::report::{self, Facts};
 use crate::story::{self, Story};
 use crate::terminal::{Bar, grouped, memory, peak_memory_bytes, picks_table, seconds, short};
@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Say nothing but errors.
     #[arg(short, long)]
     quiet: bool,
-    /// Say more: passes over the pool.
+    /// Say more: passes over the pool, and whether it was mapped, read or held in memory.
     #[arg(short, long, conflicts_with = "quiet")]
     verbose: bool,
     /// Seed of everything random.
@@ -52,6 +52,9 @@ pub struct Arguments {
     /// Threads; by default one for each core.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Whether a .npy or .safetensors pool is mapped or read block by block; auto reads one that takes more than half of the memory.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pool_access: PoolAccess,
 
     #[command(flatten)]
     columns: ColumnArguments,
@@ -143,6 +146,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         targets: arguments.targets.as_deref(),
         observed: arguments.observed.as_deref(),
         forbid: more.forbid.as_deref(),
+        access: arguments.pool_access.into(),
         center: more.center,
     };
     let inputs = Inputs::open(&files, &arguments.columns)?;
@@ -187,7 +191,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         eprintln!("{}", closing_line(&task, &plan, &selection, reading, choosing));
     }
     if arguments.verbose {
-        eprintln!("{} passes over the pool", selection.passes);
+        eprintln!("{} passes over the pool, which was {}", selection.passes, inputs.source.place());
     }
     Ok(())
 }
@@ -222,7 +226,7 @@ fn write_results(
             thumbnail: &|_| None,
             target_thumbnail: &|_| None,
         };
-        let report = story::tell(task, selection, facts, &names);
+        let report = story::tell(task, selection, facts, &names)?;
         let page = report::render(&report)?;
         write_beside(path, |file| file.write_all(page.as_bytes()))?;
     }

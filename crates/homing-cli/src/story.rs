@@ -47,21 +47,23 @@ pub fn facts(task: &Task<'_>, plan: &Plan, selection: &Selection) -> Facts {
 }
 
 /// The whole report.
-pub fn tell(task: &Task<'_>, selection: &Selection, facts: Facts, story: &Story<'_>) -> Report {
-    let why = explain(task, selection);
+pub fn tell(task: &Task<'_>, selection: &Selection, facts: Facts, story: &Story<'_>) -> homing::Result<Report> {
+    let why = explain(task, selection)?;
     let targets =
         if facts.target_count == 0 { String::new() } else { format!(" for {} targets", grouped(facts.target_count)) };
     let picked = grouped(selection.picks.len());
-    Report {
+    let map = map(task, selection);
+    task.check_read()?;
+    Ok(Report {
         title: "Chosen data".into(),
         summary: format!("{picked} of {} rows chosen{targets} by {}", grouped(facts.rows), facts.rule),
         picks: picks(selection, &why, story),
-        map: Some(map(task, selection)),
+        map: Some(map),
         targets: target_rows(&why, story),
         warnings: warnings(&why),
         facts,
         ..Report::default()
-    }
+    })
 }
 
 /// What a reader should know before trusting the picks.

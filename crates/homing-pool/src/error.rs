@@ -13,6 +13,18 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "a variant's fields are those of its message")]
 pub enum Error {
+    /// A file that must be in memory as a whole.
+    #[error("{} does not fit into the memory that may be used; convert it to .npy or .safetensors, which are read block by block", .path.display())]
+    TooLarge { path: PathBuf },
+    /// A mapping that was asked for and cannot be had.
+    #[error("{} is larger than the address space that may be used; let it be read by position, with `--pool-access read`", .path.display())]
+    Unmapped { path: PathBuf },
+    /// A format whose rows have no fixed place.
+    #[error("{} cannot be read by position, since its format is decoded into memory; convert it to .npy or .safetensors", .path.display())]
+    NotByPosition { path: PathBuf },
+    /// Rows that are scattered over the file.
+    #[error("{} is stored column by column, so its rows cannot be read by position; save it row by row, as numpy.ascontiguousarray makes it", .path.display())]
+    ColumnMajor { path: PathBuf },
     /// No such file.
     #[error("{} does not exist; check the path", .path.display())]
     NotFound { path: PathBuf },

@@ -28,8 +28,8 @@
 //! | `.jsonl`, `.ndjson` | a list a line, or a list in an object a line |
 //! | a directory of `.arrow` or `.parquet` shards | as in the shards, in the order of their names |
 //!
-//! Files that are used in place are mapped into memory and cost none of it; they must not be rewritten while
-//! the pool is in use.
+//! Files that are used in place are mapped into memory and cost none of it, or are read a block of rows at a time where they
+//! take more than half of the memory that this process may use ([`Access`]); they must not be rewritten while the pool is in use.
 
 mod arrow;
 mod beside;
@@ -42,14 +42,17 @@ mod jsonl;
 mod layout;
 mod mapped;
 mod matrix;
+mod memory;
 mod npy;
 mod npz;
 mod parquet;
 mod picks;
 mod pool;
+mod positional;
 mod rows;
 mod safetensors;
 mod shards;
+mod store;
 mod table;
 mod tensor;
 
@@ -59,3 +62,4 @@ pub use format::Format;
 pub use picks::{PickFormat, prepare, write_picks, write_picks_csv};
 pub use pool::{Pool, ReadOptions};
 pub use rows::RowList;
+pub use store::Access;

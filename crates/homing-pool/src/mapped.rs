@@ -1,6 +1,7 @@
 //! A file's bytes, mapped into memory.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -10,6 +11,16 @@ use crate::{Error, Result};
 
 /// The bytes of the file at `path`, read by the operating system when they are looked at.
 pub(crate) fn map(path: &Path) -> Result<Bytes> {
+    let (file, _) = open(path)?;
+    match map_file(&file) {
+        Ok(map) => Ok(Bytes::from_owner(map)),
+        Err(source) if source.kind() == io::ErrorKind::OutOfMemory => Err(Error::TooLarge { path: path.to_owned() }),
+        Err(source) => Err(Error::read(path, source)),
+    }
+}
+
+/// The file at `path` and its length, which is not zero.
+pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     // Asked of the path: to open a pipe would wait for its other end.
     let metadata = fs::metadata(path).map_err(|source| Error::read(path, source))?;
     if metadata.is_dir() {
@@ -22,15 +33,14 @@ pub(crate) fn map(path: &Path) -> Result<Bytes> {
         return Err(Error::EmptyFile { path: path.to_owned() });
     }
     let file = File::open(path).map_err(|source| Error::read(path, source))?;
-    let map = map_file(&file).map_err(|source| Error::read(path, source))?;
-    Ok(Bytes::from_owner(map))
+    Ok((file, metadata.len()))
 }
 
 #[allow(
     unsafe_code,
     reason = "a mapping is only as constant as its file; as with any mapped reader, pools must not be rewritten in place while they are read"
 )]
-fn map_file(file: &File) -> std::io::Result<Mmap> {
+fn map_file(file: &File) -> io::Result<Mmap> {
     // SAFETY: the bytes are only ever read, as numbers or text for which every bit pattern is checked or valid.
     unsafe { Mmap::map(file) }
 }

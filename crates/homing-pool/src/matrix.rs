@@ -5,6 +5,8 @@ use bytes::Bytes;
 use half::{bf16, f16};
 use homing::{Embeddings, Values};
 
+use crate::positional::Positional;
+
 /// The float formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Float {
@@ -42,6 +44,8 @@ pub(crate) enum Numbers {
     F64(Vec<f64>),
     /// The bytes of the file itself, aligned and in the byte order of this machine.
     InPlace(Float, Bytes),
+    /// In the file.
+    Read(Positional),
 }
 
 impl Numbers {
@@ -78,7 +82,7 @@ impl Numbers {
             Values::Bf16(v) => Numbers::Bf16(transposed(v, rows, dim)),
             Values::F32(v) => Numbers::F32(transposed(v, rows, dim)),
             Values::F64(v) => Numbers::F64(transposed(v, rows, dim)),
-            _ => unreachable!("`values` makes no others"),
+            _ => unreachable!("columns are turned in memory"),
         }
     }
 
@@ -89,6 +93,7 @@ impl Numbers {
             Numbers::F32(_) => Float::F32,
             Numbers::F64(_) => Float::F64,
             Numbers::InPlace(float, _) => *float,
+            Numbers::Read(source) => source.float(),
         }
     }
 
@@ -102,6 +107,7 @@ impl Numbers {
             Numbers::InPlace(Float::Bf16, bytes) => Values::Bf16(in_place(bytes)),
             Numbers::InPlace(Float::F32, bytes) => Values::F32(in_place(bytes)),
             Numbers::InPlace(Float::F64, bytes) => Values::F64(in_place(bytes)),
+            Numbers::Read(source) => Values::Source(source),
         }
     }
 }
@@ -154,6 +160,10 @@ impl Matrix {
 
     pub(crate) fn is_in_place(&self) -> bool {
         matches!(self.numbers, Numbers::InPlace(..))
+    }
+
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(self.numbers, Numbers::Read(_))
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use bytes::Bytes;
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr};
 
 use crate::guard::guarded;
 use crate::matrix::Float;
 use crate::pool::{Columns, Contents};
+use crate::store::Store;
 use crate::tensor::{Dtype, Header, Tensor};
 use crate::{Error, ReadOptions, Result};
 
@@ -20,31 +20,26 @@ const LONGEST_HEADER: usize = 10_000;
 /// The parser of headers takes exponential time in their depth; arrays of records go four deep.
 const DEEPEST_HEADER: usize = 6;
 
-pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
+pub(crate) fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<Contents> {
     if let Some(name) = options.first_name() {
         return Err(Error::NoColumns { path: path.to_owned(), name: crate::error::quoted(name) });
     }
-    let embeddings = tensor(path, bytes)?.into_matrix(path)?;
+    let embeddings = tensor(path, store)?.into_matrix(path)?;
     Ok(Contents { embeddings, columns: Columns::default() })
 }
 
-/// The array in `bytes`, without a copy.
-pub(crate) fn tensor(path: &Path, bytes: &Bytes) -> Result<Tensor> {
-    let (header, start) = header(path, bytes)?;
+/// The array in `store`, without a copy.
+pub(crate) fn tensor(path: &Path, store: &Store) -> Result<Tensor> {
+    let (header, start) = header(path, &store.front(12 + LONGEST_HEADER as u64)?)?;
+    let start = start as u64;
     if header.dtype.size().is_none() {
         return Err(Error::Dtype { path: path.to_owned(), dtype: header.dtype.name() });
     }
-    let found = (bytes.len() - start) as u64;
-    match header.byte_len() {
-        Some(expected) if expected as u64 <= found => {
-            Ok(Tensor { header, bytes: bytes.slice(start..start + expected) })
-        }
-        expected => Err(Error::Truncated {
-            path: path.to_owned(),
-            expected: expected.map_or(u64::MAX, |expected| expected as u64).saturating_add(start as u64),
-            found: bytes.len() as u64,
-        }),
+    let expected = header.byte_len().map_or(u64::MAX, |length| length as u64).saturating_add(start);
+    if expected > store.len() {
+        return Err(Error::Truncated { path: path.to_owned(), expected, found: store.len() });
     }
+    Ok(Tensor { header, store: store.slice(start..expected) })
 }
 
 /// The header at the front of `bytes`, and how many bytes it takes.

@@ -1,12 +1,13 @@
 //! NumPy's .npz archives: zip files of .npy files.
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use bytes::Bytes;
 use zip::ZipArchive;
 
-use crate::guard::guarded;
+use crate::guard::{caught, guarded};
+use crate::store::Store;
 use crate::tensor::{Archive, Header, Tensor};
 use crate::{Error, ReadOptions, Result, npy};
 
@@ -53,7 +54,7 @@ impl<'a> Npz<'a> {
 }
 
 /// The array name and the first bytes of an entry; none for what is no array.
-fn front(zip: &mut ZipArchive<Cursor<Bytes>>, position: usize) -> std::io::Result<Option<(String, Vec<u8>)>> {
+fn front(zip: &mut ZipArchive<Cursor<Bytes>>, position: usize) -> io::Result<Option<(String, Vec<u8>)>> {
     let entry = zip.by_index(position)?;
     let file_name = String::from_utf8_lossy(entry.name_raw()).into_owned();
     let Some(name) = npyz::npz::array_name_from_file_name(&file_name) else { return Ok(None) };
@@ -71,20 +72,26 @@ impl Archive for Npz<'_> {
     fn tensor(&mut self, position: usize) -> Result<Tensor> {
         let Entry { name, position, header, start } = &self.entries[position];
         let expected = header.byte_len().map_or(u64::MAX, |length| length as u64);
-        let bytes = guarded(self.path, FORMAT, || {
+        let mut unpacked = || {
             let mut entry = self.zip.by_index(*position)?;
             let possible = entry.compressed_size().saturating_mul(DEFLATE_RATIO);
             let mut bytes = Vec::new();
             if expected <= possible {
-                std::io::copy(&mut entry.by_ref().take(*start as u64), &mut std::io::sink())?;
+                io::copy(&mut entry.by_ref().take(*start as u64), &mut io::sink())?;
                 entry.take(expected).read_to_end(&mut bytes)?;
             }
-            Ok::<_, std::io::Error>(bytes)
+            Ok(bytes)
+        };
+        let bytes = caught(self.path, FORMAT, || {
+            unpacked().map_err(|error: io::Error| match error.kind() {
+                io::ErrorKind::OutOfMemory => Error::TooLarge { path: self.path.to_owned() },
+                _ => Error::malformed(self.path, FORMAT, &error),
+            })
         })?;
         if (bytes.len() as u64) < expected {
             let name = crate::error::quoted(name);
             return Err(Error::malformed(self.path, FORMAT, &format!("its array {name} is cut short")));
         }
-        Ok(Tensor { header: header.clone(), bytes: Bytes::from(bytes) })
+        Ok(Tensor { header: header.clone(), store: Store::Memory(Bytes::from(bytes)) })
     }
 }

@@ -9,9 +9,10 @@ use homing::Embeddings;
 use crate::error::quoted;
 use crate::mapped::map;
 use crate::matrix::Matrix;
+use crate::store::{Access, Store};
 use crate::{Error, Format, Result, csv, ipc, jsonl, npy, npz, parquet, safetensors, shards};
 
-/// The names of the columns to read. Those left out are found where that is possible:
+/// The names of the columns to read, and how. Those left out are found where that is possible:
 /// embeddings and ids by their usual names, the rest not at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOptions {
@@ -27,6 +28,8 @@ pub struct ReadOptions {
     pub label: Option<String>,
     /// A row of floats a row, one for each class.
     pub probabilities: Option<String>,
+    /// How the numbers of a `.npy` or `.safetensors` file are looked at.
+    pub access: Access,
 }
 
 impl ReadOptions {
@@ -54,6 +57,9 @@ pub(crate) struct Contents {
     pub(crate) columns: Columns,
 }
 
+/// Bytes that tell a format.
+const FRONT: u64 = 4096;
+
 /// A matrix of embeddings from a file, and the columns read with it.
 #[derive(Debug)]
 pub struct Pool {
@@ -65,7 +71,12 @@ pub struct Pool {
 impl Pool {
     /// Reads the file at `path`, or the dataset of shards when it is a directory.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Self> {
+        let decoded = || match options.access {
+            Access::Read => Err(Error::NotByPosition { path: path.to_owned() }),
+            Access::Auto | Access::Map => Ok(()),
+        };
         if path.is_dir() {
+            decoded()?;
             let (format, contents) = shards::read(path, options)?;
             return Ok(Self { path: path.to_owned(), format, contents });
         }
@@ -73,26 +84,30 @@ impl Pool {
             Err(_) if !path.exists() => return Err(Error::NotFound { path: path.to_owned() }),
             format => format?,
         };
-        Self::parse(path, format, &map(path)?, options)
+        let store = match format {
+            Format::Npy | Format::Safetensors => Store::open(path, options.access)?,
+            _ => decoded().and_then(|()| map(path)).map(Store::Memory)?,
+        };
+        Self::parse(path, format, &store, options)
     }
 
     /// Reads `bytes` as if they were a file's.
     #[doc(hidden)]
     pub fn from_bytes(format: Format, bytes: Vec<u8>, options: &ReadOptions) -> Result<Self> {
-        Self::parse(Path::new("bytes"), format, &Bytes::from(bytes), options)
+        Self::parse(Path::new("bytes"), format, &Store::Memory(Bytes::from(bytes)), options)
     }
 
-    pub(crate) fn parse(path: &Path, format: Format, bytes: &Bytes, options: &ReadOptions) -> Result<Self> {
-        format.check(path, bytes)?;
+    pub(crate) fn parse(path: &Path, format: Format, store: &Store, options: &ReadOptions) -> Result<Self> {
+        format.check(path, &store.front(FRONT)?)?;
         let contents = match format {
-            Format::Npy => npy::read(path, bytes, options),
-            Format::Npz => npz::read(path, bytes, options),
-            Format::Safetensors => safetensors::read(path, bytes, options),
-            Format::Parquet => parquet::read(path, bytes, options),
-            Format::Arrow => ipc::read(path, bytes, options),
-            Format::Csv => csv::read(path, bytes, b',', options),
-            Format::Tsv => csv::read(path, bytes, b'\t', options),
-            Format::Jsonl => jsonl::read(path, bytes, options),
+            Format::Npy => npy::read(path, store, options),
+            Format::Safetensors => safetensors::read(path, store, options),
+            Format::Npz => npz::read(path, &store.bytes()?, options),
+            Format::Parquet => parquet::read(path, &store.bytes()?, options),
+            Format::Arrow => ipc::read(path, &store.bytes()?, options),
+            Format::Csv => csv::read(path, &store.bytes()?, b',', options),
+            Format::Tsv => csv::read(path, &store.bytes()?, b'\t', options),
+            Format::Jsonl => jsonl::read(path, &store.bytes()?, options),
         }?;
         Ok(Self { path: path.to_owned(), format, contents })
     }
@@ -156,6 +171,11 @@ impl Pool {
     /// Whether the embeddings are used in place, in the mapped file, rather than held in memory.
     pub fn is_mapped(&self) -> bool {
         matches!(self.format, Format::Npy | Format::Safetensors) && self.contents.embeddings.is_in_place()
+    }
+
+    /// Whether the embeddings stay in their file and are read by position.
+    pub fn is_read(&self) -> bool {
+        self.contents.embeddings.is_read()
     }
 
     /// The rows that `ids` name, in their order.

@@ -15,6 +15,7 @@ use crate::csv::Records;
 use crate::error::quoted;
 use crate::guard::caught;
 use crate::mapped::map;
+use crate::store::Store;
 use crate::tensor::Dtype;
 use crate::{Error, Format, Pool, ReadOptions, Result, ipc, jsonl, npy, parquet};
 
@@ -71,21 +72,23 @@ impl RowList {
             Format::Jsonl => json_lines(path, bytes)?,
             Format::Npz | Format::Safetensors => None,
         };
-        let embeddings = || Pool::parse(path, format, bytes, &ReadOptions::default()).map(RowList::Embeddings);
+        let embeddings = || {
+            Pool::parse(path, format, &Store::Memory(bytes.clone()), &ReadOptions::default()).map(RowList::Embeddings)
+        };
         rows.map_or_else(embeddings, Ok)
     }
 }
 
 fn array(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
-    let tensor = npy::tensor(path, bytes)?;
+    let tensor = npy::tensor(path, &Store::Memory(bytes.clone()))?;
     match (&tensor.header.dtype, tensor.header.shape.len()) {
         (Dtype::Integer { .. }, 1) => {
-            let indices = tensor.integers().into_iter().enumerate();
+            let indices = tensor.integers()?.into_iter().enumerate();
             let indices = indices
                 .map(|(row, value)| usize::try_from(value).map_err(|_| not_an_index(path, row, &value.to_string())));
             Ok(Some(RowList::Indices(indices.collect::<Result<_>>()?)))
         }
-        (Dtype::Unicode(_) | Dtype::Ascii(_), 1) => Ok(Some(RowList::Ids(tensor.texts()))),
+        (Dtype::Unicode(_) | Dtype::Ascii(_), 1) => Ok(Some(RowList::Ids(tensor.texts()?))),
         (_, 2) => Ok(None),
         _ => {
             let found = format!("it holds {}", tensor.header.column("").kind);

@@ -2,51 +2,53 @@
 
 use std::path::Path;
 
-use bytes::Bytes;
-use safetensors::{Dtype as Stored, SafeTensors};
+use safetensors::Dtype as Stored;
+use safetensors::tensor::{Metadata, TensorInfo};
 
 use crate::guard::guarded;
 use crate::matrix::Float;
 use crate::pool::Contents;
+use crate::store::Store;
 use crate::tensor::{Archive, Dtype, Header, Tensor};
 use crate::{Error, ReadOptions, Result};
 
 const FORMAT: &str = "safetensors";
 
-pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
-    let mut tensors = guarded(path, FORMAT, || tensors(bytes)).map_err(|error| explained(path, bytes, error))?;
-    tensors.0.sort_by(|a, b| a.0.cmp(&b.0));
-    crate::tensor::read(path, &mut tensors, options)
+pub(crate) fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<Contents> {
+    crate::tensor::read(path, &mut tensors(path, store)?, options)
 }
 
 struct Tensors(Vec<(String, Tensor)>);
 
-fn tensors(bytes: &Bytes) -> Result<Tensors, safetensors::SafeTensorError> {
-    let file = SafeTensors::deserialize(bytes)?;
-    let tensors = file.iter().map(|(name, view)| {
-        let header =
-            Header { dtype: dtype(view.dtype()), shape: view.shape().to_vec(), big_endian: false, column_major: false };
-        (name.to_owned(), Tensor { header, bytes: bytes.slice_ref(view.data()) })
-    });
-    Ok(Tensors(tensors.collect()))
-}
-
-/// A file that ends before its last tensor gets its own message.
-fn explained(path: &Path, bytes: &[u8], error: Error) -> Error {
-    let Some(front) = bytes.first_chunk::<8>() else { return error };
-    let data_start = u64::from_le_bytes(*front).saturating_add(8);
-    let found = bytes.len() as u64;
+/// The tensors in `store`, without a copy, in the order of their names.
+fn tensors(path: &Path, store: &Store) -> Result<Tensors> {
+    let found = store.len();
     let truncated = |expected| Error::Truncated { path: path.to_owned(), expected, found };
-    if data_start > found {
-        return truncated(data_start);
+    let front = store.front(8)?;
+    let Some(length) = front.first_chunk::<8>() else { return Err(truncated(8)) };
+    let start = u64::from_le_bytes(*length).saturating_add(8);
+    if start > found {
+        return Err(truncated(start));
     }
-    let header: serde_json::Value = serde_json::from_slice(&bytes[8..data_start as usize]).unwrap_or_default();
-    let ends = header.as_object().into_iter().flat_map(|tensors| tensors.values());
-    let data = ends.filter_map(|tensor| tensor.get("data_offsets")?.get(1)?.as_u64()).max();
-    match data.map(|data| data.saturating_add(data_start)) {
-        Some(expected) if expected > found => truncated(expected),
-        _ => error,
+    let header = store.slice(8..start).bytes()?;
+    let metadata: Metadata = guarded(path, FORMAT, || serde_json::from_slice(&header))?;
+    let end = start.saturating_add(metadata.data_len() as u64);
+    if end > found {
+        return Err(truncated(end));
     }
+    if end < found {
+        let detail = format!("its tensors end at byte {end} but it has {found}");
+        return Err(Error::malformed(path, FORMAT, &detail));
+    }
+    let tensor = |(name, info): (String, &TensorInfo)| {
+        let header =
+            Header { dtype: dtype(info.dtype), shape: info.shape.clone(), big_endian: false, column_major: false };
+        let (from, to) = info.data_offsets;
+        (name, Tensor { header, store: store.slice(start + from as u64..start + to as u64) })
+    };
+    let mut tensors: Vec<_> = metadata.tensors().into_iter().map(tensor).collect();
+    tensors.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(Tensors(tensors))
 }
 
 fn dtype(stored: Stored) -> Dtype {

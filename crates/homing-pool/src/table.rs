@@ -45,7 +45,9 @@ impl Growing {
     pub(crate) fn extend<T: Element>(&mut self, path: &Path, row: usize, width: usize, values: &[T]) -> Result<()> {
         let dim = self.width(path, row, width, T::FLOAT)?;
         debug_assert!(values.len().is_multiple_of(dim));
-        self.values(path)?.extend_from_slice(values);
+        let all = self.values(path)?;
+        all.try_reserve(values.len()).map_err(|_| Error::TooLarge { path: path.to_owned() })?;
+        all.extend_from_slice(values);
         Ok(())
     }
 

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use bytes::Bytes;
 use half::{bf16, f16};
 
 use crate::error::quoted;
 use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
 use crate::matrix::{Float, Matrix, Numbers};
 use crate::pool::{Columns, Contents};
+use crate::positional::Positional;
+use crate::store::Store;
 use crate::{Error, ReadOptions, Result};
 
 /// The type of an array's elements.
@@ -99,7 +100,7 @@ impl Header {
 #[derive(Debug, Clone)]
 pub(crate) struct Tensor {
     pub(crate) header: Header,
-    pub(crate) bytes: Bytes,
+    pub(crate) store: Store,
 }
 
 impl Tensor {
@@ -115,27 +116,28 @@ impl Tensor {
         if rows == 0 {
             return Err(Error::NoRows { path });
         }
-        let numbers = match (big_endian, column_major) {
-            (false, false) => Numbers::from_le_bytes(float, self.bytes),
-            (true, false) => Numbers::copied(float, &self.bytes, true),
-            (false, true) => Numbers::from_le_bytes(float, self.bytes).transposed(rows, dim),
-            (true, true) => Numbers::copied(float, &self.bytes, true).transposed(rows, dim),
+        let numbers = match (self.store, big_endian, column_major) {
+            (Store::File(_), _, true) => return Err(Error::ColumnMajor { path }),
+            (Store::File(span), &big_endian, false) => Numbers::Read(Positional::new(span, float, big_endian)),
+            (Store::Memory(bytes), false, false) => Numbers::from_le_bytes(float, bytes),
+            (Store::Memory(bytes), true, false) => Numbers::copied(float, &bytes, true),
+            (Store::Memory(bytes), false, true) => Numbers::from_le_bytes(float, bytes).transposed(rows, dim),
+            (Store::Memory(bytes), true, true) => Numbers::copied(float, &bytes, true).transposed(rows, dim),
         };
         Matrix::new(numbers, dim).ok_or(Error::NoValues { path })
     }
 
     /// One text an element.
-    pub(crate) fn texts(&self) -> Vec<String> {
-        match self.header.dtype {
-            Dtype::Unicode(points) => self.bytes.chunks_exact(points * 4).map(|text| self.unicode(text)).collect(),
-            Dtype::Ascii(size) => self
-                .bytes
-                .chunks_exact(size)
-                .map(|text| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
-                .collect(),
-            Dtype::Integer { .. } => self.integers().iter().map(i128::to_string).collect(),
-            _ => self.numbers().iter().map(f64::to_string).collect(),
-        }
+    pub(crate) fn texts(&self) -> Result<Vec<String>> {
+        let ascii = |text: &[u8]| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned();
+        Ok(match self.header.dtype {
+            Dtype::Unicode(points) => {
+                self.store.bytes()?.chunks_exact(points * 4).map(|text| self.unicode(text)).collect()
+            }
+            Dtype::Ascii(size) => self.store.bytes()?.chunks_exact(size).map(ascii).collect(),
+            Dtype::Integer { .. } => self.integers()?.iter().map(i128::to_string).collect(),
+            _ => self.numbers()?.iter().map(f64::to_string).collect(),
+        })
     }
 
     fn unicode(&self, text: &[u8]) -> String {
@@ -148,9 +150,9 @@ impl Tensor {
     }
 
     /// One number an element.
-    pub(crate) fn numbers(&self) -> Vec<f64> {
+    pub(crate) fn numbers(&self) -> Result<Vec<f64>> {
         let Dtype::Float(float) = self.header.dtype else {
-            return self.integers().iter().map(|&i| i as f64).collect();
+            return Ok(self.integers()?.iter().map(|&i| i as f64).collect());
         };
         self.elements(float.size(), |chunk| match float {
             Float::F16 => f16::from_le_bytes([chunk[0], chunk[1]]).to_f64(),
@@ -161,11 +163,11 @@ impl Tensor {
     }
 
     /// One integer an element, for integers and truth values.
-    pub(crate) fn integers(&self) -> Vec<i128> {
+    pub(crate) fn integers(&self) -> Result<Vec<i128>> {
         let (size, signed) = match self.header.dtype {
             Dtype::Integer { size, signed } => (size, signed),
             Dtype::Bool => (1, false),
-            _ => return Vec::new(),
+            _ => return Ok(Vec::new()),
         };
         self.elements(size, |chunk| {
             let unused = 64 - 8 * size as u32;
@@ -175,18 +177,17 @@ impl Tensor {
     }
 
     /// Elements of `size` bytes, each handed over as little-endian, filled up with zeros.
-    fn elements<T>(&self, size: usize, read: impl Fn(&[u8; 8]) -> T) -> Vec<T> {
-        let chunks = self.bytes.chunks_exact(size);
-        chunks
-            .map(|chunk| {
-                let mut element = [0; 8];
-                element[..size].copy_from_slice(chunk);
-                if self.header.big_endian {
-                    element[..size].reverse();
-                }
-                read(&element)
-            })
-            .collect()
+    fn elements<T>(&self, size: usize, read: impl Fn(&[u8; 8]) -> T) -> Result<Vec<T>> {
+        let bytes = self.store.bytes()?;
+        let element = |chunk: &[u8]| {
+            let mut element = [0; 8];
+            element[..size].copy_from_slice(chunk);
+            if self.header.big_endian {
+                element[..size].reverse();
+            }
+            read(&element)
+        };
+        Ok(bytes.chunks_exact(size).map(element).collect())
     }
 }
 
@@ -219,14 +220,14 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
         let Some(position) = position else { return Ok(None) };
         let tensor = archive.tensor(position)?;
         one_a_row(position, tensor.header.shape[0])?;
-        Ok(Some(tensor.texts()))
+        Ok(Some(tensor.texts()?))
     };
     let (ids, groups, labels) = (texts(layout.id)?, texts(layout.group)?, texts(layout.label)?);
     let mut costs = None;
     if let Some(position) = layout.cost {
         let tensor = archive.tensor(position)?;
         one_a_row(position, tensor.header.shape[0])?;
-        costs = Some(tensor.numbers());
+        costs = Some(tensor.numbers()?);
     }
     let mut probabilities = None;
     if let Some(position) = layout.probabilities {
@@ -239,37 +240,39 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     fn tensor(dtype: Dtype, shape: &[usize], big_endian: bool, bytes: &[u8]) -> Tensor {
         let header = Header { dtype, shape: shape.to_vec(), big_endian, column_major: false };
         assert_eq!(header.byte_len(), Some(bytes.len()));
-        Tensor { header, bytes: Bytes::copy_from_slice(bytes) }
+        Tensor { header, store: Store::Memory(Bytes::copy_from_slice(bytes)) }
     }
 
     #[test]
     fn integers_of_every_width_keep_their_sign() {
         let byte = tensor(Dtype::Integer { size: 1, signed: true }, &[2], false, &[0xff, 3]);
-        assert_eq!(byte.integers(), [-1, 3]);
+        assert_eq!(byte.integers().unwrap(), [-1, 3]);
         let word = tensor(Dtype::Integer { size: 4, signed: true }, &[1], true, &(-5i32).to_be_bytes());
-        assert_eq!(word.integers(), [-5]);
+        assert_eq!(word.integers().unwrap(), [-5]);
         let long = tensor(Dtype::Integer { size: 8, signed: false }, &[1], false, &u64::MAX.to_le_bytes());
-        assert_eq!(long.texts(), ["18446744073709551615"]);
+        assert_eq!(long.texts().unwrap(), ["18446744073709551615"]);
     }
 
     #[test]
     fn halves_read_as_numbers() {
         let half = tensor(Dtype::Float(Float::F16), &[1], true, &f16::from_f32(0.5).to_be_bytes());
-        assert_eq!(half.numbers(), [0.5]);
+        assert_eq!(half.numbers().unwrap(), [0.5]);
         let brain = tensor(Dtype::Float(Float::Bf16), &[1], false, &bf16::from_f32(-2.0).to_le_bytes());
-        assert_eq!(brain.numbers(), [-2.0]);
+        assert_eq!(brain.numbers().unwrap(), [-2.0]);
     }
 
     #[test]
     fn numpy_texts_end_at_their_padding() {
         let bytes: Vec<u8> = "ab\0é\0\0".chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
-        assert_eq!(tensor(Dtype::Unicode(3), &[2], false, &bytes).texts(), ["ab", "é"]);
-        assert_eq!(tensor(Dtype::Ascii(3), &[2], false, b"ab\0c\0\0").texts(), ["ab", "c"]);
+        assert_eq!(tensor(Dtype::Unicode(3), &[2], false, &bytes).texts().unwrap(), ["ab", "é"]);
+        assert_eq!(tensor(Dtype::Ascii(3), &[2], false, b"ab\0c\0\0").texts().unwrap(), ["ab", "c"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use crate::{Error, Result};
+use crate::{Error, Result, RowSource};
 
 /// Rows handled together: small enough for the cache, and the same for any number of threads,
 /// so that sums over blocks do not depend on it.
@@ -23,6 +23,8 @@ pub enum Values<'a> {
     F16(&'a [f16]),
     /// The upper half of an f32.
     Bf16(&'a [bf16]),
+    /// Read when they are asked for.
+    Source(&'a dyn RowSource),
 }
 
 impl Values<'_> {
@@ -33,12 +35,35 @@ impl Values<'_> {
             Values::F64(v) => v.len(),
             Values::F16(v) => v.len(),
             Values::Bf16(v) => v.len(),
+            Values::Source(source) => source.count(),
         }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Writes the numbers at `at` to `out`, as f64.
+    pub fn write_f64(&self, at: Range<usize>, out: &mut [f64]) {
+        match self {
+            Values::F64(v) => out.copy_from_slice(&v[at]),
+            Values::F32(v) => out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = f64::from(x)),
+            Values::F16(v) => v[at].convert_to_f64_slice(out),
+            Values::Bf16(v) => v[at].convert_to_f64_slice(out),
+            Values::Source(source) => source.read_f64(at.start, &mut out[..at.len()]),
+        }
+    }
+
+    /// Writes the numbers at `at` to `out`, rounded to f32.
+    pub fn write_f32(&self, at: Range<usize>, out: &mut [f32]) {
+        match self {
+            Values::F64(v) => out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = x as f32),
+            Values::F32(v) => out.copy_from_slice(&v[at]),
+            Values::F16(v) => v[at].convert_to_f32_slice(out),
+            Values::Bf16(v) => v[at].convert_to_f32_slice(out),
+            Values::Source(source) => source.read_f32(at.start, &mut out[..at.len()]),
+        }
     }
 }
 
@@ -51,6 +76,12 @@ impl<'a> From<&'a [f32]> for Values<'a> {
 impl<'a> From<&'a [f64]> for Values<'a> {
     fn from(v: &'a [f64]) -> Self {
         Values::F64(v)
+    }
+}
+
+impl<'a> From<&'a dyn RowSource> for Values<'a> {
+    fn from(source: &'a dyn RowSource) -> Self {
+        Values::Source(source)
     }
 }
 
@@ -106,23 +137,28 @@ impl<'a> Embeddings<'a> {
 
     /// Writes the rows of `range` to `out` (range.len() × dim), one after the other.
     pub fn read(&self, range: Range<usize>, out: &mut [f64]) {
-        let at = range.start * self.dim..range.end * self.dim;
-        match self.values {
-            Values::F64(v) => out.copy_from_slice(&v[at]),
-            Values::F32(v) => {
-                for (o, &x) in out.iter_mut().zip(&v[at]) {
-                    *o = f64::from(x);
-                }
-            }
-            Values::F16(v) => v[at].convert_to_f64_slice(out),
-            Values::Bf16(v) => v[at].convert_to_f64_slice(out),
-        }
+        self.values.write_f64(range.start * self.dim..range.end * self.dim, out);
         if let Some(offset) = self.offset {
             for row in out.chunks_exact_mut(self.dim) {
                 for (o, m) in row.iter_mut().zip(offset) {
                     *o -= m;
                 }
             }
+        }
+    }
+
+    /// Tells a source of a row that is about to be read.
+    pub(crate) fn announce(&self, row: usize) {
+        if let Values::Source(source) = self.values {
+            source.announce(row * self.dim..(row + 1) * self.dim);
+        }
+    }
+
+    /// Refuses numbers of which a read has failed.
+    pub fn check_read(&self) -> Result<()> {
+        match self.values {
+            Values::Source(source) => source.failure().map_or(Ok(()), |reason| Err(Error::Unreadable(reason))),
+            _ => Ok(()),
         }
     }
 
@@ -135,15 +171,11 @@ impl<'a> Embeddings<'a> {
         let buffer = &mut buffer[..at.len()];
         match (self.values, self.offset) {
             (Values::F32(v), None) => return &v[at],
-            (Values::F16(v), None) => v[at].convert_to_f32_slice(buffer),
-            (Values::Bf16(v), None) => v[at].convert_to_f32_slice(buffer),
-            (Values::F64(v), None) => buffer.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = x as f32),
+            (values, None) => values.write_f32(at, buffer),
             (_, Some(_)) => {
-                let mut row = vec![0.0; self.dim];
-                for (i, out) in range.zip(buffer.chunks_exact_mut(self.dim)) {
-                    self.read(i..i + 1, &mut row);
-                    out.iter_mut().zip(&row).for_each(|(out, &x)| *out = x as f32);
-                }
+                let mut rows = vec![0.0; at.len()];
+                self.read(range, &mut rows);
+                buffer.iter_mut().zip(&rows).for_each(|(out, &x)| *out = x as f32);
             }
         }
         buffer
@@ -164,6 +196,11 @@ impl<'a> Embeddings<'a> {
             Values::F64(v) => v[at],
             Values::F16(v) => v[at].to_f64(),
             Values::Bf16(v) => v[at].to_f64(),
+            Values::Source(source) => {
+                let mut value = [0.0];
+                source.read_f64(at, &mut value);
+                value[0]
+            }
         };
         value - self.offset.map_or(0.0, |offset| offset[column])
     }
@@ -174,6 +211,7 @@ impl<'a> Embeddings<'a> {
             let at = block.iter().position(|x| !x.is_finite())?;
             Some(start + at / self.dim)
         });
+        self.check_read()?;
         match bad.into_iter().flatten().next() {
             Some(row) => Err(Error::NotFinite { what, row }),
             None => Ok(()),

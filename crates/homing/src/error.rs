@@ -122,6 +122,9 @@ pub enum Error {
         /// The first pivot that is not positive.
         pivot: usize,
     },
+    /// A read of a [`RowSource`](crate::RowSource) failed, for this reason.
+    #[error("{0}")]
+    Unreadable(String),
     /// A combination that cannot be served.
     #[error("{0}")]
     Unsupported(&'static str),

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::embeddings::BLOCK;
 use crate::rules::TargetNoise;
 use crate::select::open_ledger;
-use crate::{Points, Selection, Task};
+use crate::{Points, Result, Selection, Task};
 
 /// Rows at least this similar to a pick add next to nothing after it.
 const NEAR_DUPLICATE: f64 = 0.95;
@@ -52,7 +52,7 @@ pub struct Explanation {
 }
 
 /// Replays a selection and says why, pick by pick.
-pub fn explain(task: &Task<'_>, selection: &Selection) -> Explanation {
+pub fn explain(task: &Task<'_>, selection: &Selection) -> Result<Explanation> {
     let mut ledger = open_ledger(task, selection.noise_var, TargetNoise::Noisy);
     let start = ledger.target_vars();
     let targets = task.targets.map(|targets| targets.to_vec()).unwrap_or_default();
@@ -83,7 +83,8 @@ pub fn explain(task: &Task<'_>, selection: &Selection) -> Explanation {
     }
     mark_redundant(task, selection, &mut picks);
     let story = |(i, &start_var): (usize, &f64)| TargetStory { start_var, var: before[i], best_pick: best[i].1 };
-    Explanation { picks, targets: start.iter().enumerate().map(story).collect() }
+    task.check_read()?;
+    Ok(Explanation { picks, targets: start.iter().enumerate().map(story).collect() })
 }
 
 fn cosine(task: &Task<'_>, x: &[f64], other: &[f64]) -> f64 {

@@ -38,8 +38,11 @@ pub(crate) fn irreducible_given(
                    stop by the least gain, or give a sample of the pool";
         return Err(Error::Unsupported(why));
     };
+    pool.check_read()?;
     law.observe_all(&known, &vec![0.0; known.len() / pool.dim()]);
-    Ok(targets.to_vec().chunks_exact(pool.dim()).map(|a| law.var(a)).collect())
+    let vars = targets.to_vec().chunks_exact(pool.dim()).map(|a| law.var(a)).collect();
+    targets.check_read()?;
+    Ok(vars)
 }
 
 /// An orthonormal basis of the span of the pool's rows.

@@ -18,8 +18,8 @@
 //! # Ok::<(), homing::Error>(())
 //! ```
 //!
-//! The rows are read in the format of their file (f32, f64, f16, bf16), never copied as a whole; a pick is one pass over
-//! them. [`STRATEGIES`] lists the rules by name; [`Rule`] is the trait to write another. [`explain`] says why each row was
+//! The rows are read in the format of their file (f32, f64, f16, bf16), never copied as a whole, and need not lie in memory
+//! ([`RowSource`]); a pick is one pass over them, or less. [`STRATEGIES`] lists the rules by name; [`Rule`] is the trait to write another. [`explain`] says why each row was
 //! picked, [`Posterior`] is the Gaussian process itself.
 #![forbid(unsafe_code)]
 
@@ -45,6 +45,7 @@ mod round;
 pub mod rules;
 mod select;
 mod selection;
+mod source;
 mod speculate;
 mod strategy;
 mod targets;
@@ -62,6 +63,7 @@ pub use projection::Projection;
 pub use rules::{Candidate, Rule, Wants};
 pub use select::{Progress, select};
 pub use selection::{Ended, Pick, Selection};
+pub use source::RowSource;
 pub use strategy::{Batch, Choice, Entry, STRATEGIES, Space, Strategy};
 pub use targets::TargetSampling;
 pub use task::{Engine, Noise, Plan, Stop, Task};

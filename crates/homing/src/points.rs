@@ -53,11 +53,17 @@ impl<'a> Points<'a> {
         match self {
             Points::Embeddings(embeddings) => embeddings.read(range, out),
             Points::LossGradient { embeddings, probabilities } => {
-                for (i, point) in range.zip(out.chunks_exact_mut(self.dim())) {
-                    let (residual, hidden) = point.split_at_mut(probabilities.dim());
-                    probabilities.read(i..i + 1, residual);
-                    embeddings.read(i..i + 1, hidden);
-                    residual[most_likely(residual)] -= 1.0;
+                let (classes, dim) = (probabilities.dim(), embeddings.dim());
+                let mut likely = vec![0.0; range.len() * classes];
+                let mut inner = vec![0.0; range.len() * dim];
+                probabilities.read(range.clone(), &mut likely);
+                embeddings.read(range, &mut inner);
+                let rows = likely.chunks_exact(classes).zip(inner.chunks_exact(dim));
+                for (point, (p, phi)) in out.chunks_exact_mut(classes + dim).zip(rows) {
+                    let (residual, hidden) = point.split_at_mut(classes);
+                    residual.copy_from_slice(p);
+                    hidden.copy_from_slice(phi);
+                    residual[most_likely(p)] -= 1.0;
                 }
             }
         }
@@ -71,10 +77,27 @@ impl<'a> Points<'a> {
     /// Some points, one after the other.
     pub fn gather(&self, rows: &[usize]) -> Vec<f64> {
         let mut out = vec![0.0; rows.len() * self.dim()];
+        rows.iter().for_each(|&i| self.announce(i));
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(self.dim())) {
             self.read(i..i + 1, out);
         }
         out
+    }
+
+    fn announce(&self, row: usize) {
+        self.embeddings().announce(row);
+        if let Points::LossGradient { probabilities, .. } = self {
+            probabilities.announce(row);
+        }
+    }
+
+    /// Refuses points of which a read has failed.
+    pub fn check_read(&self) -> Result<()> {
+        self.embeddings().check_read()?;
+        match self {
+            Points::Embeddings(_) => Ok(()),
+            Points::LossGradient { probabilities, .. } => probabilities.check_read(),
+        }
     }
 
     /// All points, one after the other.

@@ -30,6 +30,17 @@ pub struct Progress<'a> {
 pub fn select(
     task: &Task<'_>,
     plan: &Plan,
+    progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+) -> Result<Selection> {
+    let selection = choose(task, plan, progress);
+    // Whatever came of a failed read, an error of another kind included, is about zeros.
+    task.check_read()?;
+    selection
+}
+
+fn choose(
+    task: &Task<'_>,
+    plan: &Plan,
     mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Selection> {
     check(task, plan)?;
@@ -82,6 +93,7 @@ pub fn select(
             }
             ledger.observe(&x, noise);
             let (information, variance_left) = (ledger.information(), ledger.variance_left());
+            task.check_read()?;
             let pick = Pick { rank: picks.len() + 1, index, score, information, variance_left };
             picks.push(pick);
             let asked = progress(Progress { count: plan.count, pick: &pick }).is_break();

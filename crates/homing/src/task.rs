@@ -46,6 +46,15 @@ impl<'a> Task<'a> {
             forbidden: &[],
         }
     }
+
+    /// Refuses data of which a read has failed.
+    pub fn check_read(&self) -> Result<()> {
+        for points in [Some(self.pool), self.targets, self.observed_points].into_iter().flatten() {
+            points.check_read()?;
+        }
+        self.kernel.check_read()?;
+        self.probabilities.map_or(Ok(()), |probabilities| probabilities.check_read())
+    }
 }
 
 /// The settings of a selection.

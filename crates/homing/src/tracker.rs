@@ -329,15 +329,16 @@ impl<'a> Tracker<'a> {
     /// Calls `f` with every candidate of block `b`, in order.
     pub fn for_each_in(&self, b: usize, noise_var: impl Fn(usize) -> f64, mut f: impl FnMut(usize, &Candidate<'_>)) {
         let block = &self.blocks[b];
-        let classes = self.probabilities.filter(|_| self.wants.probabilities).map_or(0, |p| p.dim());
-        let mut probabilities = vec![0.0; classes];
+        let wanted = self.probabilities.filter(|_| self.wants.probabilities);
+        let classes = wanted.map_or(0, |p| p.dim());
+        let mut probabilities = vec![0.0; block.len * classes];
+        if let Some(view) = wanted {
+            view.read(block.start..block.start + block.len, &mut probabilities);
+        }
         let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
         let var = |list: &[Variance], i: usize| list.get(i).map_or(0.0, |v| v.value.max(0.0));
         for i in 0..block.len {
             let row = block.start + i;
-            if let Some(view) = self.probabilities.filter(|_| self.wants.probabilities) {
-                view.read(row..row + 1, &mut probabilities);
-            }
             let given_data = var(&block.var, i);
             let candidate = Candidate {
                 prior_var: at(&block.prior_var, i),
@@ -348,7 +349,7 @@ impl<'a> Tracker<'a> {
                 std_cov: at(&block.std_cov, i),
                 nearest_sq: block.nearest_sq.get(i).copied(),
                 cosine: at(&block.cosine, i),
-                probabilities: &probabilities,
+                probabilities: &probabilities[i * classes..(i + 1) * classes],
                 noise_var: noise_var(row),
             };
             f(row, &candidate);

@@ -54,6 +54,10 @@ impl Kernel for Precomputed<'_> {
     fn eval(&self, x: &[f64], other: &[f64]) -> f64 {
         self.at(x[0] as usize, other[0] as usize)
     }
+
+    fn check_read(&self) -> Result<()> {
+        self.matrix.check_read()
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ fn shares_and_stories_add_up() {
     let (pool, targets) = (view(&uniform_rows(&mut rng, 300, 6)), view(&uniform_rows(&mut rng, 3, 6)));
     let task = Task::new(points(&pool, 6), Some(points(&targets, 6)));
     let selection = run(&task, &Plan { count: 10, noise: Noise::Std(0.3), ..Plan::default() });
-    let why = explain(&task, &selection);
+    let why = explain(&task, &selection).unwrap();
     for reason in &why.picks {
         let shares: f64 = reason.serves.iter().map(|(_, share)| share).sum();
         assert!((shares - 1.0).abs() < 1e-9, "three targets, three shares: {reason:?}");
@@ -41,7 +41,7 @@ fn a_near_duplicate_is_credited_to_its_pick() {
     let (taken, left) = if selection.indices()[0] == twin { (twin, first) } else { (first, twin) };
     assert_eq!(selection.indices()[0], taken);
     assert!(!selection.indices().contains(&left), "the twin adds nothing");
-    let why = explain(&task, &selection);
+    let why = explain(&task, &selection).unwrap();
     assert_eq!(why.picks[0].redundant, 1);
     let (row, cosine) = why.picks[0].redundant_example.unwrap();
     assert!(row == left && (cosine - 1.0).abs() < 1e-12);

@@ -1,0 +1,102 @@
+//! Numbers that stay in their file and are read when they are asked for.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use homing::{RowSource, Values};
+
+use crate::matrix::Float;
+use crate::store::Span;
+
+/// Bytes that one read fetches at most, where they have to be converted.
+const PIECE: usize = 1 << 20;
+
+thread_local! {
+    /// Bytes of a file, aligned for every number format.
+    static BUFFER: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Numbers of one format in a file.
+#[derive(Debug)]
+pub(crate) struct Positional {
+    span: Span,
+    float: Float,
+    big_endian: bool,
+    /// The first failure; nothing is read after it.
+    failure: OnceLock<String>,
+}
+
+impl Positional {
+    pub(crate) fn new(span: Span, float: Float, big_endian: bool) -> Self {
+        Self { span, float, big_endian, failure: OnceLock::new() }
+    }
+
+    pub(crate) fn float(&self) -> Float {
+        self.float
+    }
+
+    /// Reads the bytes of the numbers from `start` on, in the byte order of this machine; zeros if that fails.
+    fn fetch(&self, start: usize, out: &mut [u8]) {
+        let size = self.float.size();
+        if self.failure.get().is_none() {
+            match self.span.read((start * size) as u64, out) {
+                Ok(()) if self.big_endian == cfg!(target_endian = "big") => return,
+                Ok(()) => return out.chunks_exact_mut(size).for_each(<[u8]>::reverse),
+                // Of several threads that fail at once, one is first.
+                Err(error) => _ = self.failure.set(error.to_string()),
+            }
+        }
+        out.fill(0);
+    }
+
+    /// Hands over `count` numbers from `start` on in pieces: each one's distance from `start`, and its numbers.
+    fn pieces(&self, start: usize, count: usize, mut each: impl FnMut(Range<usize>, Values<'_>)) {
+        let (size, most) = (self.float.size(), PIECE / self.float.size());
+        BUFFER.with_borrow_mut(|buffer| {
+            for done in (0..count).step_by(most) {
+                let piece = done..count.min(done + most);
+                let length = piece.len() * size;
+                buffer.resize(buffer.len().max(length.div_ceil(8)), 0);
+                let bytes = &mut bytemuck::cast_slice_mut::<u64, u8>(buffer)[..length];
+                self.fetch(start + done, bytes);
+                let values = match self.float {
+                    Float::F16 => Values::F16(bytemuck::cast_slice(bytes)),
+                    Float::Bf16 => Values::Bf16(bytemuck::cast_slice(bytes)),
+                    Float::F32 => Values::F32(bytemuck::cast_slice(bytes)),
+                    Float::F64 => Values::F64(bytemuck::cast_slice(bytes)),
+                };
+                each(piece, values);
+            }
+        });
+    }
+}
+
+impl RowSource for Positional {
+    fn count(&self) -> usize {
+        (self.span.len() / self.float.size() as u64) as usize
+    }
+
+    fn read_f64(&self, start: usize, out: &mut [f64]) {
+        match self.float {
+            Float::F64 => self.fetch(start, bytemuck::cast_slice_mut(out)),
+            _ => self.pieces(start, out.len(), |piece, values| values.write_f64(0..piece.len(), &mut out[piece])),
+        }
+    }
+
+    fn read_f32(&self, start: usize, out: &mut [f32]) {
+        match self.float {
+            Float::F32 => self.fetch(start, bytemuck::cast_slice_mut(out)),
+            _ => self.pieces(start, out.len(), |piece, values| values.write_f32(0..piece.len(), &mut out[piece])),
+        }
+    }
+
+    fn announce(&self, range: Range<usize>) {
+        let size = self.float.size() as u64;
+        self.span.announce(range.start as u64 * size..range.end as u64 * size);
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.get().cloned()
+    }
+}

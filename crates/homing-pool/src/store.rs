@@ -1,0 +1,163 @@
+//! A file's bytes: in memory, mapped into it, or read when they are asked for.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::mapped::{map, open};
+use crate::memory::allowed;
+use crate::{Error, Result};
+
+/// How the numbers of a `.npy` or `.safetensors` file are looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Mapped, unless the file takes more than half of the memory that this process may use; then read.
+    #[default]
+    Auto,
+    /// Mapped into the address space, whatever the file's size.
+    Map,
+    /// Read by position, a block of rows at a time.
+    Read,
+}
+
+/// Bytes, and where they are.
+#[derive(Debug, Clone)]
+pub(crate) enum Store {
+    /// In memory or mapped into it.
+    Memory(Bytes),
+    /// In a file.
+    File(Span),
+}
+
+impl Store {
+    /// The bytes of the file at `path`.
+    pub(crate) fn open(path: &Path, access: Access) -> Result<Self> {
+        let (file, length) = open(path)?;
+        let read = match access {
+            // A mapping that its own numbers push out again is slower than reads: a fault fetches its surroundings too.
+            Access::Auto => allowed().is_some_and(|allowed| length > allowed / 2),
+            Access::Map => false,
+            Access::Read => true,
+        };
+        let mapped = if read { None } else { Some(map(path)) };
+        match (mapped, access) {
+            (None, _) | (Some(Err(Error::TooLarge { .. })), Access::Auto) => {
+                Ok(Store::File(Span::new(path, file, length)))
+            }
+            (Some(Err(Error::TooLarge { path })), _) => Err(Error::Unmapped { path }),
+            (Some(mapped), _) => mapped.map(Store::Memory),
+        }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Store::Memory(bytes) => bytes.len() as u64,
+            Store::File(span) => span.len(),
+        }
+    }
+
+    /// The first bytes, at most `most`.
+    pub(crate) fn front(&self, most: u64) -> Result<Bytes> {
+        self.slice(0..most.min(self.len())).bytes()
+    }
+
+    /// The same bytes in memory.
+    pub(crate) fn bytes(&self) -> Result<Bytes> {
+        match self {
+            Store::Memory(bytes) => Ok(bytes.clone()),
+            Store::File(span) => span.bytes(),
+        }
+    }
+
+    /// Some of the bytes.
+    pub(crate) fn slice(&self, range: Range<u64>) -> Self {
+        match self {
+            Store::Memory(bytes) => Store::Memory(bytes.slice(range.start as usize..range.end as usize)),
+            Store::File(span) => Store::File(span.slice(range)),
+        }
+    }
+}
+
+/// Part of an open file.
+#[derive(Debug, Clone)]
+pub(crate) struct Span {
+    file: Arc<File>,
+    path: Arc<PathBuf>,
+    range: Range<u64>,
+}
+
+impl Span {
+    fn new(path: &Path, file: File, length: u64) -> Self {
+        Self { file: Arc::new(file), path: Arc::new(path.to_owned()), range: 0..length }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    fn slice(&self, range: Range<u64>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.len(), "{range:?} of {} bytes", self.len());
+        Self { range: self.range.start + range.start..self.range.start + range.end, ..self.clone() }
+    }
+
+    fn bytes(&self) -> Result<Bytes> {
+        let mut bytes = Vec::new();
+        let length = usize::try_from(self.len()).unwrap_or(usize::MAX);
+        bytes.try_reserve_exact(length).map_err(|_| Error::TooLarge { path: self.path.to_path_buf() })?;
+        bytes.resize(length, 0);
+        self.read(0, &mut bytes)?;
+        Ok(bytes.into())
+    }
+
+    /// Reads the bytes from `start` on, until `out` is full.
+    pub(crate) fn read(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        let from = self.slice(start..start + out.len() as u64).range.start;
+        read_exact_at(&self.file, out, from).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => Error::Truncated {
+                path: self.path.to_path_buf(),
+                expected: self.range.end,
+                found: self.file.metadata().map_or(0, |metadata| metadata.len()),
+            },
+            _ => Error::read(&self.path, source),
+        })
+    }
+
+    /// Has the system fetch bytes that are about to be read, so that many fetches run at once.
+    ///
+    /// Bytes in sequence need none of this: the system reads ahead of them by itself, in larger pages.
+    pub(crate) fn announce(&self, range: Range<u64>) {
+        let range = self.slice(range).range;
+        #[cfg(target_os = "linux")]
+        if let Some(length) = std::num::NonZeroU64::new(range.end - range.start) {
+            // Advice may be ignored, and so may its failure.
+            let _ = rustix::fs::fadvise(&*self.file, range.start, Some(length), rustix::fs::Advice::WillNeed);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = range;
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, out: &mut [u8], start: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, out, start)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut out: &mut [u8], mut start: u64) -> io::Result<()> {
+    while !out.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, out, start) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => {
+                out = &mut out[read..];
+                start += read as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
