@@ -98,19 +98,23 @@ impl<'a> Cold<'a> {
         let all = data.iter().chain(&joint).chain(sums).chain(&standardised);
         let probes = Probes::new(dim, all.map(Vec::as_slice));
         let gamma = gamma(dim);
-        // Σ(1 − s)c² with c off by γ‖φ‖: 2γ‖φ‖Σ|c| + rγ²‖φ‖², and Σ|c| ≤ √r‖φ‖.
-        let projected = |rank: usize| {
-            let r = rank as f64;
-            Drift::fresh(2.0 * gamma * r.sqrt() + r * gamma * gamma + 4.0 * UNIT)
+        // Σ weight·c² with c off by γ‖φ‖: at most the largest weight times 2γ‖φ‖Σ|c| + rγ²‖φ‖², and Σ|c| ≤ √r‖φ‖.
+        let projected = |shrink: &[f64]| {
+            let (r, most) = (shrink.len() as f64, largest_weight(shrink, dim));
+            Drift::fresh(most * (2.0 * gamma * r.sqrt() + r * gamma * gamma + 4.0 * UNIT))
         };
-        let second = root.as_ref().map_or_else(|| projected(joint.len()), |root| Drift::fresh(root.error(dim)));
-        self.fresh = Errors { var: projected(data.len()), second };
+        let second = root.as_ref().map_or_else(|| projected(&joint_shrink), |root| Drift::fresh(root.error(dim)));
+        self.fresh = Errors { var: projected(&data_shrink), second };
         self.errors[0] = self.fresh;
         self.applied = Default::default();
         self.each(pool, || probes.room(), |_, rows, products, block| {
             probes.multiply(rows, products);
             let left = |from: usize, shrink: &[f64]| -> Vec<f32> {
-                let known = products.squares(from, shrink.iter().map(|s| 1.0 - s), block.norm_sq.len());
+                let len = block.norm_sq.len();
+                if shrink.len() == dim {
+                    return products.squares(from, shrink.iter().copied(), len).iter().map(|&var| var as f32).collect();
+                }
+                let known = products.squares(from, shrink.iter().map(|s| 1.0 - s), len);
                 block.norm_sq.iter().zip(known).map(|(&whole, known)| (f64::from(whole) - known) as f32).collect()
             };
             let mut numbers = Numbers { var: left(0, &data_shrink), ..Numbers::default() };
@@ -261,6 +265,11 @@ impl<'a> Cold<'a> {
         }
         (rows, numbers)
     }
+}
+
+/// The largest weight of a square in a variance: of what is left where V spans everything, else of what is taken away.
+fn largest_weight(shrink: &[f64], dim: usize) -> f64 {
+    if shrink.len() == dim { shrink.iter().copied().fold(0.0, f64::max) } else { 1.0 }
 }
 
 /// V of a folded law, column after column, and the variances along them.

@@ -15,7 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::RangeInclusive;
 
 use crate::choose::TIE;
-use crate::law::{Law, LinearLaw};
+use crate::law::{Law, LinearLaw, condense};
 use crate::tracker::Targets;
 use crate::{Embeddings, Rule, Wants};
 use cold::{Challenge, Cold};
@@ -126,12 +126,20 @@ pub(crate) struct Lost;
 impl State {
     /// None for laws that are not in weight space.
     pub fn new(
-        data: Law<'_>,
+        mut data: Law<'_>,
         joint: Option<Law<'_>>,
         targets: Option<Targets>,
         wants: Wants,
         noise_var: f64,
     ) -> Option<Self> {
+        // VTL sees the targets through ΨᵀΨ alone, and no more rows than dimensions say all of that.
+        let many = |targets: &Targets| wants.sq_cov && targets.vars.len() > targets.dim;
+        let targets = targets.map(|targets| match targets {
+            targets if many(&targets) => {
+                Targets::new(condense(&targets.points, targets.dim), targets.dim, &mut data)
+            }
+            targets => targets,
+        });
         let linear = |law: Law<'_>| match law {
             Law::Linear(law) => Some(law),
             Law::Dual(_) => None,
