@@ -4,18 +4,19 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
 /// x·y, summed in eight fixed lanes: the same bits on every machine, and wherever a row stands.
-pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
+#[inline(always)]
+pub(crate) fn dot<T: Copy + Into<f64>>(x: &[T], y: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
     let (x_lanes, x_rest) = x.as_chunks::<LANES>();
     let (y_lanes, y_rest) = y[..x.len()].as_chunks::<LANES>();
     for (a, b) in x_lanes.iter().zip(y_lanes) {
         for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
+            sums[lane] += a[lane].into() * b[lane];
         }
     }
-    for (lane, (a, b)) in x_rest.iter().zip(y_rest).enumerate() {
-        sums[lane] += a * b;
+    for (lane, (&a, b)) in x_rest.iter().zip(y_rest).enumerate() {
+        sums[lane] += a.into() * b;
     }
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }

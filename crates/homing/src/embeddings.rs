@@ -181,6 +181,19 @@ impl<'a> Embeddings<'a> {
         buffer
     }
 
+    /// Whether f32 holds every row exactly.
+    pub(crate) fn fits_f32(&self) -> bool {
+        self.offset.is_none() && !matches!(self.values, Values::F64(_))
+    }
+
+    /// Some rows as f32, one after the other.
+    pub(crate) fn gather_f32(&self, rows: &[usize], out: &mut [f32]) {
+        let mut buffer = vec![0.0; self.dim];
+        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(self.dim)) {
+            out.copy_from_slice(self.block_f32(row..row + 1, &mut buffer));
+        }
+    }
+
     /// One row.
     pub fn row(&self, index: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.dim];

@@ -3,6 +3,8 @@
 //! A pick changes each of them by covariances of f_x with one or two functionals, so an update is one pass over the
 //! pool: read a block of rows, scan it with the functionals, adjust the block's numbers. Nothing here knows a rule.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use crate::embeddings::BLOCK;
@@ -17,7 +19,7 @@ const KNOWN_PICK: f64 = 1e-5;
 /// The targets of a round, and their variances given all observations.
 #[derive(Clone)]
 pub(crate) struct Targets {
-    pub points: Vec<f64>,
+    pub points: Arc<[f64]>,
     pub dim: usize,
     pub vars: Vec<Variance>,
 }
@@ -25,7 +27,7 @@ pub(crate) struct Targets {
 impl Targets {
     pub fn new(points: Vec<f64>, dim: usize, data: &mut Law<'_>) -> Self {
         let vars = points.chunks_exact(dim).map(|a| Variance::fresh(data.var(a))).collect();
-        Self { points, dim, vars }
+        Self { points: points.into(), dim, vars }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[f64]> {

@@ -1,5 +1,7 @@
 //! The linear kernel in weight space: f_x = φ_x·β with β ~ N(0, Σ), Σ = I before anything is observed.
 
+use std::sync::Arc;
+
 use faer::{Mat, MatRef};
 
 use super::Variance;
@@ -18,13 +20,12 @@ const IN_SPAN: f64 = 16.0 * f64::EPSILON;
 pub(crate) struct LinearLaw {
     dim: usize,
     /// V, dim × rank, orthonormal columns.
-    basis: Mat<f64>,
+    basis: Arc<Mat<f64>>,
     /// Variance along each column of V; zero where f is known exactly.
     shrink: Vec<f64>,
-    steps: Vec<Step>,
+    steps: Vec<Arc<Step>>,
 }
 
-#[derive(Clone)]
 struct Step {
     row: Vec<f64>,
     noise_var: f64,
@@ -35,7 +36,7 @@ struct Step {
 
 impl LinearLaw {
     pub fn prior(dim: usize) -> Self {
-        Self { dim, basis: Mat::zeros(dim, 0), shrink: Vec::new(), steps: Vec::new() }
+        Self { dim, basis: Arc::new(Mat::zeros(dim, 0)), shrink: Vec::new(), steps: Vec::new() }
     }
 
     pub fn observe_all(&mut self, points: &[f64], noise_vars: &[f64]) {
@@ -92,14 +93,14 @@ impl LinearLaw {
                 shrink.push(var);
             }
         }
-        self.basis = Mat::from_fn(dim, columns.len(), |i, j| columns[j][i]);
+        self.basis = Arc::new(Mat::from_fn(dim, columns.len(), |i, j| columns[j][i]));
         self.shrink = shrink;
         self.steps.clear();
     }
 
     /// V and the variances along its columns; all of the law once it is rebased.
     pub fn base(&self) -> (MatRef<'_, f64>, &[f64]) {
-        (self.basis.as_ref(), &self.shrink)
+        ((*self.basis).as_ref(), &self.shrink)
     }
 
     fn column(&self, j: usize) -> &[f64] {
@@ -162,7 +163,7 @@ impl LinearLaw {
     }
 
     pub fn push(&mut self, x: &[f64], weights: Vec<f64>, noise_var: f64, total: f64) {
-        self.steps.push(Step { row: x.to_vec(), noise_var, weights, total });
+        self.steps.push(Arc::new(Step { row: x.to_vec(), noise_var, weights, total }));
         // A base has at most one column a dimension, so that the cost of a pick does not grow with the picks.
         if self.steps.len() > self.dim.max(FEWEST_STEPS) {
             self.rebase();
@@ -170,7 +171,7 @@ impl LinearLaw {
     }
 
     pub fn scan_vars(&self, rows: &[f64], out: &mut [Variance]) {
-        let coordinates = project(rows, self.basis.as_ref());
+        let coordinates = project(rows, (*self.basis).as_ref());
         let steps = Mat::from_fn(self.dim, self.steps.len(), |i, j| self.steps[j].weights[i]);
         let covs = project(rows, steps.as_ref());
         for (i, (x, out)) in rows.chunks_exact(self.dim).zip(out).enumerate() {
@@ -182,8 +183,9 @@ impl LinearLaw {
                 along += sq * shrink;
             }
             // Most rows lie well outside of the span; for the others the rest is formed, not subtracted.
-            *out = if whole - inside > 1e-3 * whole || self.shrink.is_empty() {
-                let base = whole - inside + along;
+            let everything = self.shrink.len() == self.dim;
+            *out = if everything || whole - inside > 1e-3 * whole || self.shrink.is_empty() {
+                let base = if everything { along } else { whole - inside + along };
                 let taken: f64 = (0..self.steps.len()).map(|j| covs[(i, j)].powi(2) / self.steps[j].total).sum();
                 Variance { value: base - taken, scale: base }
             } else {
@@ -209,12 +211,22 @@ impl LinearLaw {
     }
 }
 
+/// At most `dim` rows Ψ′ with Ψ′ᵀΨ′ = ΨᵀΨ for the points Ψ.
+pub(crate) fn condense(points: &[f64], dim: usize) -> Vec<f64> {
+    let r = MatRef::from_row_major_slice(points, points.len() / dim, dim).to_owned().qr().thin_R().to_owned();
+    (0..r.nrows()).flat_map(|i| (0..dim).map(move |j| (i, j))).map(|at| r[at]).collect()
+}
+
 /// Right singular vectors and singular values, in falling order, of the matrix with these rows.
 fn right_singular(rows: &[Vec<f64>], dim: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     if rows.is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let matrix = Mat::from_fn(rows.len(), dim, |i, j| rows[i][j]);
+    let mut matrix = Mat::from_fn(rows.len(), dim, |i, j| rows[i][j]);
+    if rows.len() > dim {
+        // RᵀR is the same, and smaller.
+        matrix = matrix.qr().thin_R().to_owned();
+    }
     let svd = matrix.thin_svd().expect("finite rows have a singular value decomposition");
     let (v, s): (MatRef<'_, f64>, _) = (svd.V(), svd.S().column_vector());
     let directions = (0..v.ncols()).map(|j| (0..dim).map(|i| v[(i, j)]).collect()).collect();

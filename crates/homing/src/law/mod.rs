@@ -9,7 +9,7 @@ mod linear;
 
 use crate::Kernel;
 use dual::{DualFunctional, DualLaw};
-pub(crate) use linear::LinearLaw;
+pub(crate) use linear::{LinearLaw, condense};
 
 /// A variance below this share of the value it was computed from by subtraction has lost the digits that decide:
 /// 16 ulp of that value are then 10⁻⁶ of what is left.

@@ -1,6 +1,6 @@
 //! CTL: correlation-based transductive learning.
 
-use super::{Candidate, Rule, Wants};
+use super::{Bounded, Candidate, Rule, Wants};
 
 /// Σ_a Cor(f_x, f_a | D). A candidate without variance correlates with nothing.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,10 @@ impl Rule for Ctl {
 
     fn is_monotone(&self) -> bool {
         true
+    }
+
+    fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
+        block.any(|low, _, std_cov| !(std_cov < bar * low.sqrt()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! ITL: information-based transductive learning, the paper's rule.
 
-use super::{Candidate, Rule, TargetNoise, Wants};
+use super::{Bounded, Candidate, Rule, TargetNoise, Wants};
 
 /// I(f_A; y_x | D) = ½ ln( Var(y_x | D) / Var(y_x | A, D) ), in nats.
 ///
@@ -25,6 +25,11 @@ impl Rule for Itl {
 
     fn is_monotone(&self) -> bool {
         true
+    }
+
+    fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
+        let noise = block.noise_var as f32;
+        block.any(|_, high, given| !(high - given.max(0.0) < bar * (given.max(0.0) + noise)))
     }
 }
 

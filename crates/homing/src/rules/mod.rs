@@ -62,6 +62,12 @@ pub trait Rule: Send + Sync {
         }
     }
 
+    /// Whether any key of a block may reach `bar`: a cheap test that may say yes too often.
+    #[doc(hidden)]
+    fn may_reach(&self, _bar: f32, _block: &Bounded<'_>) -> bool {
+        true
+    }
+
     /// The keys of a block.
     #[doc(hidden)]
     fn keys(&self, block: &Bounded<'_>, keys: &mut Vec<f32>) {
@@ -76,6 +82,8 @@ pub struct Bounded<'a> {
     pub(crate) second: &'a [f32],
     pub(crate) std_cov: &'a [f32],
     pub(crate) norm_sq: &'a [f32],
+    /// Further errors of `second`, times ‖φ‖.
+    pub(crate) second_errors: &'a [f32],
     pub(crate) var_error: f64,
     pub(crate) second_error: f64,
     /// Times ‖φ‖.
@@ -86,13 +94,56 @@ pub struct Bounded<'a> {
 }
 
 impl Bounded<'_> {
+    /// Whether `reaches` holds for any candidate: of its least and its most variance, and the most favourable second number or
+    /// covariance, all but for f32 rounding that the bounds are widened by.
+    fn any(&self, reaches: impl Fn(f32, f32, f32) -> bool) -> bool {
+        const WIDER: f64 = 1.0 + 1e-3;
+        // Errors are at least some ulp of ‖φ‖², so that a slightly wider one covers the rounding here.
+        let least = 8.0 * f64::from(f32::EPSILON);
+        let var_error = (WIDER * self.var_error.max(least)) as f32;
+        let second_error = (WIDER * self.second_error.max(least)) as f32;
+        let std_cov_error = (WIDER * self.std_cov_error) as f32;
+        let sign = if self.second_is_sum { 1.0 } else { -1.0 };
+        pulp::Arch::new().dispatch(|| {
+            let mut any = false;
+            let norms = self.norm_sq.iter();
+            match (self.second, self.second_errors, self.std_cov) {
+                ([], [], []) => {
+                    for (v, k) in self.var.iter().zip(norms) {
+                        any |= reaches((v - var_error * k).max(0.0), v + var_error * k, 0.0);
+                    }
+                }
+                (second, [], []) => {
+                    for ((v, k), s) in self.var.iter().zip(norms).zip(second) {
+                        let s = s + sign * second_error * k;
+                        any |= reaches((v - var_error * k).max(0.0), v + var_error * k, s);
+                    }
+                }
+                (second, errors, []) => {
+                    for (((v, k), s), e) in self.var.iter().zip(norms).zip(second).zip(errors) {
+                        let s = s + sign * (second_error * k + 1.001 * e * k.sqrt());
+                        any |= reaches((v - var_error * k).max(0.0), v + var_error * k, s);
+                    }
+                }
+                (_, _, std_cov) => {
+                    for ((v, k), c) in self.var.iter().zip(norms).zip(std_cov) {
+                        let c = c + c.abs() * 1e-6 + std_cov_error * k.sqrt();
+                        any |= reaches((v - var_error * k).max(0.0), v + var_error * k, c);
+                    }
+                }
+            }
+            any
+        })
+    }
+
     /// The most favourable candidates with the least and with the most variance.
     #[inline]
     fn candidates(&self, i: usize) -> (Candidate<'static>, Candidate<'static>) {
         let norm_sq = f64::from(self.norm_sq[i]);
         let (var, slack) = (f64::from(self.var[i]), self.var_error * norm_sq);
         let second = self.second.get(i).map_or(0.0, |&second| f64::from(second));
-        let second_slack = self.second_error * norm_sq;
+        let further = self.second_errors.get(i).map_or(0.0, |&error| 1.001 * f64::from(error) * norm_sq.sqrt());
+        let second_slack = self.second_error * norm_sq + further;
         let std_cov = self.std_cov.get(i).map_or(0.0, |&c| f64::from(c) + self.std_cov_error * norm_sq.sqrt());
         // Never zero: a score may have no bound as the variance vanishes, and must then say so.
         let (low, high) = ((var - slack).max(f64::MIN_POSITIVE), (var + slack).max(f64::MIN_POSITIVE));

@@ -1,6 +1,6 @@
 //! Undirected ITL, the case S ⊆ A: equal to greedy MaxDet.
 
-use super::{Candidate, Rule, Wants};
+use super::{Bounded, Candidate, Rule, Wants};
 
 /// I(f_x; y_x | D) = ½ ln(1 + Var(f_x | D) / ρ²).
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +21,11 @@ impl Rule for UndirectedItl {
 
     fn is_monotone(&self) -> bool {
         true
+    }
+
+    fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
+        let noise = block.noise_var as f32;
+        block.any(|_, high, _| !(high < bar * noise))
     }
 }
 

@@ -1,6 +1,6 @@
 //! VTL: variance-based transductive learning.
 
-use super::{Candidate, Rule, Wants};
+use super::{Bounded, Candidate, Rule, Wants};
 
 /// Σ_a (Var(f_a | D) − Var(f_a | D, y_x)) = Σ_a Cov(f_x, f_a | D)² / (Var(f_x | D) + ρ²): the variance of the targets
 /// that an observation of x takes away.
@@ -18,6 +18,11 @@ impl Rule for Vtl {
 
     fn is_monotone(&self) -> bool {
         true
+    }
+
+    fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
+        let noise = block.noise_var as f32;
+        block.any(|low, _, sq_cov| !(sq_cov < bar * (low + noise)))
     }
 }
 

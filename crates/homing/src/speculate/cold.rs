@@ -1,16 +1,15 @@
 //! All rows, with their numbers in f32 and a bound on how wrong those can be.
 //!
-//! With k = ‖φ‖² a row's own, every bound has the form (error) · k: a product of f32 vectors summed in runs of [`RUN`] terms
-//! is off by at most γ‖φ‖‖w‖, γ = (RUN + d/RUN + 3)·2⁻²⁴ (Higham 2002, §3.1), and |Cov(f_x, f_j)| ≤ √(k · Var f_j).
+//! With k = ‖φ‖² a row's own, every bound has the form (error) · k. A product ĝ of a row with a pick's functional w is off by at
+//! most γ‖φ‖‖w‖ (see [`gamma`]). A variance falls by g²/p a pick, so that Σ g²/p ≤ k, and by Cauchy and Schwarz the errors
+//! of all of them together are at most Σ (ĝ² − g²)/p ≤ (2√s + s) · k with s = Σ γ²‖w‖²/p: they grow with the root of the picks.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::hot::Hot;
+use super::walk::{Numbers, Probes, Products, Root, UNIT, Walk, gamma};
 use super::{Second, State, Step};
 use crate::algebra::norm_sq;
 use crate::embeddings::BLOCK;
@@ -18,36 +17,48 @@ use crate::law::LinearLaw;
 use crate::rules::Bounded;
 use crate::{Embeddings, Rule};
 
-/// Terms that are summed in f32 before they join a longer sum.
-const RUN: usize = 128;
-
-/// Half an ulp of f32 at one.
-const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
-
 /// States kept within a draft, to fall back on when it is cut.
-const CHECKPOINTS: usize = 4;
+const CHECKPOINTS: usize = 3;
 
 /// Rows that one pass may call to f64.
 const CHALLENGERS: usize = 16384;
 
-/// Errors of a block's numbers, as shares of ‖φ‖².
+/// Errors of the numbers, as shares of ‖φ‖².
 #[derive(Debug, Clone, Copy, Default)]
 struct Errors {
-    var: f64,
-    second: f64,
+    var: Drift,
+    second: Drift,
+}
+
+/// What an error is made of.
+#[derive(Debug, Clone, Copy, Default)]
+struct Drift {
+    /// Σ γ²‖w‖²/p over the squares subtracted.
+    squares: f64,
+    /// Everything else.
+    rest: f64,
+}
+
+impl Drift {
+    fn fresh(rest: f64) -> Self {
+        Self { squares: 0.0, rest }
+    }
+
+    fn total(self) -> f64 {
+        2.0 * self.squares.sqrt() + self.squares + self.rest
+    }
 }
 
 /// One block of rows.
-struct Block {
-    norm_sq: Vec<f32>,
-    /// The numbers at the start of the draft, then at the checkpoints.
-    var: [Vec<f32>; CHECKPOINTS + 1],
-    second: [Vec<f32>; CHECKPOINTS + 1],
+struct Block<'a> {
+    norm_sq: &'a [f32],
+    /// At the start of the draft, then at the checkpoints.
+    numbers: [Numbers; CHECKPOINTS + 1],
 }
 
 /// All rows.
-pub(crate) struct Cold {
-    blocks: Vec<Block>,
+pub(crate) struct Cold<'a> {
+    blocks: Vec<Block<'a>>,
     /// At the start of the draft, then at the checkpoints.
     errors: [Errors; CHECKPOINTS + 1],
     /// Drafted picks applied at each checkpoint.
@@ -63,17 +74,9 @@ pub(crate) struct Challenge {
     pub sound: usize,
 }
 
-fn gamma(dim: usize) -> f64 {
-    1.01 * UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3) as f64
-}
-
-impl Cold {
-    pub fn new(pool: Embeddings<'_>, norms: &[f32], state: &mut State) -> Self {
-        let blocks = norms.chunks(BLOCK).map(|norms| Block {
-            norm_sq: norms.to_vec(),
-            var: Default::default(),
-            second: Default::default(),
-        });
+impl<'a> Cold<'a> {
+    pub fn new(pool: Embeddings<'_>, norms: &'a [f32], state: &State) -> Self {
+        let blocks = norms.chunks(BLOCK).map(|norms| Block { norm_sq: norms, numbers: Default::default() });
         let mut cold = Self {
             blocks: blocks.collect(),
             errors: Default::default(),
@@ -86,184 +89,129 @@ impl Cold {
     }
 
     /// Computes all numbers from nothing; the laws must be folded into their bases.
-    pub fn restart(&mut self, pool: Embeddings<'_>, state: &mut State) {
+    pub fn restart(&mut self, pool: Embeddings<'_>, state: &State) {
         let dim = self.dim;
-        let (data_basis, data_shrink) = state.data.base();
-        let joint = state.joint.as_ref().map(LinearLaw::base);
-        // What the second number is made of beside the joint law: VTL's root, or CTL's one functional.
-        let root = match state.targets.as_ref().filter(|_| state.wants.sq_cov) {
-            Some(targets) => state.data.root_of(&targets.points),
-            None => state.standardised().into_iter().collect(),
-        };
-        let squared = state.wants.sq_cov;
-        let ranks = (data_shrink.len(), joint.as_ref().map_or(0, |(_, shrink)| shrink.len()), root.len());
-        let mut probes = Mat::<f32>::zeros(dim, ranks.0 + ranks.1 + ranks.2);
-        for j in 0..ranks.0 {
-            (0..dim).for_each(|i| probes[(i, j)] = data_basis[(i, j)] as f32);
-        }
-        if let Some((basis, shrink)) = &joint {
-            for j in 0..shrink.len() {
-                (0..dim).for_each(|i| probes[(i, ranks.0 + j)] = basis[(i, j)] as f32);
-            }
-        }
-        for (j, column) in root.iter().enumerate() {
-            (0..dim).for_each(|i| probes[(i, ranks.0 + ranks.1 + j)] = column[i] as f32);
-        }
+        let (data, data_shrink) = columns(&state.data);
+        let (joint, joint_shrink) = state.joint.as_ref().map_or_else(Default::default, columns);
+        let (root, standardised) = (Root::of(state), state.standardised());
+        let sums = root.as_ref().map_or(&[][..], |root| &root.columns);
+        let all = data.iter().chain(&joint).chain(sums).chain(&standardised);
+        let probes = Probes::new(dim, all.map(Vec::as_slice));
         let gamma = gamma(dim);
-        // Σ(1 − s)c² with c off by γ‖φ‖: 2γ‖φ‖Σ|c| + rγ²‖φ‖², and Σ|c| ≤ √r‖φ‖.
-        let projected = |rank: usize| {
-            let r = rank as f64;
-            2.0 * gamma * r.sqrt() + r * gamma * gamma + 4.0 * UNIT
+        // Σ weight·c² with c off by γ‖φ‖: at most the largest weight times 2γ‖φ‖Σ|c| + rγ²‖φ‖², and Σ|c| ≤ √r‖φ‖.
+        let projected = |shrink: &[f64]| {
+            let (r, most) = (shrink.len() as f64, largest_weight(shrink, dim));
+            Drift::fresh(most * (2.0 * gamma * r.sqrt() + r * gamma * gamma + 4.0 * UNIT))
         };
-        let root_sq: f64 = root.iter().map(|column| norm_sq(column)).sum();
-        let second =
-            if root.is_empty() { projected(ranks.1) } else { (2.0 * gamma + gamma * gamma + 4.0 * UNIT) * root_sq };
-        self.fresh = Errors { var: projected(ranks.0), second };
+        let second = root.as_ref().map_or_else(|| projected(&joint_shrink), |root| Drift::fresh(root.error(dim)));
+        self.fresh = Errors { var: projected(&data_shrink), second };
         self.errors[0] = self.fresh;
         self.applied = Default::default();
-        let has_joint = joint.is_some();
-        let joint_shrink = joint.map_or_else(Vec::new, |(_, shrink)| shrink.to_vec());
-        let data_shrink = data_shrink.to_vec();
-        self.each(pool, probes.as_ref(), |_, block, products| {
-            let len = block.norm_sq.len();
-            let left = |i: usize, from: usize, shrink: &[f64]| {
-                let known: f64 = shrink
-                    .iter()
-                    .enumerate()
-                    .map(|(j, s)| (1.0 - s) * f64::from(products[(i, from + j)]).powi(2))
-                    .sum();
-                (f64::from(block.norm_sq[i]) - known) as f32
+        self.each(pool, || probes.room(), |_, rows, products, block| {
+            probes.multiply(rows, products);
+            let left = |from: usize, shrink: &[f64]| -> Vec<f32> {
+                let len = block.norm_sq.len();
+                if shrink.len() == dim {
+                    return products.squares(from, shrink.iter().copied(), len).iter().map(|&var| var as f32).collect();
+                }
+                let known = products.squares(from, shrink.iter().map(|s| 1.0 - s), len);
+                block.norm_sq.iter().zip(known).map(|(&whole, known)| (f64::from(whole) - known) as f32).collect()
             };
-            block.var[0] = (0..len).map(|i| left(i, 0, &data_shrink)).collect();
-            if has_joint {
-                block.second[0] = (0..len).map(|i| left(i, ranks.0, &joint_shrink)).collect();
-            } else if ranks.2 > 0 {
-                let of = |i: usize, j: usize| f64::from(products[(i, ranks.0 + ranks.1 + j)]);
-                let sum = |i: usize| (0..ranks.2).map(|j| of(i, j).powi(2)).sum::<f64>();
-                block.second[0] = (0..len).map(|i| (if squared { sum(i) } else { of(i, 0) }) as f32).collect();
+            let mut numbers = Numbers { var: left(0, &data_shrink), ..Numbers::default() };
+            if !joint.is_empty() {
+                numbers.second = left(data.len(), &joint_shrink);
+            } else if let Some(root) = &root {
+                root.sum(products, data.len(), &mut numbers);
+            } else if standardised.is_some() {
+                numbers.second = products.of(data.len(), block.norm_sq.len()).to_vec();
             }
+            block.numbers[0] = numbers;
         });
     }
 
-    /// Multiplies every block of rows with the probes and hands it over, in parallel.
+    /// Hands every block over with its rows, in parallel.
     fn each(
         &mut self,
         pool: Embeddings<'_>,
-        probes: MatRef<'_, f32>,
-        f: impl Fn(usize, &mut Block, MatRef<'_, f32>) + Sync,
+        room: impl Fn() -> Products + Sync,
+        f: impl Fn(usize, &[f32], &mut Products, &mut Block<'a>) + Sync,
     ) {
         let dim = self.dim;
         self.blocks.par_iter_mut().enumerate().for_each_init(
-            || (vec![0f32; BLOCK * dim], Mat::<f32>::zeros(BLOCK, probes.ncols())),
+            || (vec![0f32; BLOCK * dim], room()),
             |(buffer, products), (b, block)| {
-                let len = block.norm_sq.len();
-                let rows = pool.block_f32(b * BLOCK..b * BLOCK + len, buffer);
-                let rows = MatRef::from_row_major_slice(rows, len, dim);
-                for k in (0..dim).step_by(RUN) {
-                    let run = RUN.min(dim - k);
-                    let accumulate = if k == 0 { Accum::Replace } else { Accum::Add };
-                    let out: MatMut<'_, f32> = products.as_mut().subrows_mut(0, len);
-                    matmul(out, accumulate, rows.subcols(k, run), probes.subrows(k, run), 1.0, Par::Seq);
-                }
-                f(b, block, products.as_ref().subrows(0, len));
+                let rows = pool.block_f32(b * BLOCK..b * BLOCK + block.norm_sq.len(), buffer);
+                f(b, rows, products, block);
             },
         );
     }
 
-    /// Applies the pending picks and the draft to all rows, noting at each decision the rows that might have won it.
-    #[allow(clippy::too_many_arguments)]
+    /// Applies the pending picks and the draft to all rows, noting at each decision the rows `outside` of the draft that might
+    /// have won it. `state` is the one after the draft. With a `root`, of the state before it, VTL's sums are computed anew there.
     pub fn verify(
         &mut self,
         pool: Embeddings<'_>,
         rule: &dyn Rule,
         state: &State,
-        pending: &[Step],
-        draft: &[Step],
-        open: &[bool],
-        hot: &Hot,
+        (pending, draft): (&[Step], &[Step]),
+        outside: impl Fn(usize, usize) -> bool + Sync,
+        root: Option<Root>,
     ) -> Challenge {
-        let all: Vec<&Step> = pending.iter().chain(draft).collect();
-        let after = state.standardised();
-        let wide = all.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
-        let mut probes = Mat::<f32>::zeros(self.dim, wide * all.len() + usize::from(after.is_some()));
-        if let Some(after) = &after {
-            (0..self.dim).for_each(|i| probes[(i, wide * all.len())] = after[i] as f32);
-        }
-        for (j, step) in all.iter().enumerate() {
-            for (column, weights) in [Some(&step.data[..]), step.second.weights()].into_iter().flatten().enumerate() {
-                (0..self.dim).for_each(|i| probes[(i, wide * j + column)] = weights[i] as f32);
-            }
-        }
+        let first = pending.len();
         // The errors before each decision, and after the last.
         let mut errors = vec![self.errors[0]];
-        for step in &all {
-            errors.push(grown(*errors.last().expect("starts with one"), step, self.dim));
+        for (j, step) in pending.iter().chain(draft).enumerate() {
+            let mut now = *errors.last().expect("starts with one");
+            if let Some(root) = root.as_ref().filter(|_| j == first) {
+                now.second = Drift::fresh(root.error(self.dim));
+                errors[first] = now;
+            }
+            errors.push(grown(now, step, self.dim));
         }
+        let walk = Walk::new(self.dim, pending.iter().chain(draft), state, root.map(|root| (first, root)));
         let stride = draft.len().div_ceil(CHECKPOINTS).max(1);
-        self.errors[0] = errors[pending.len()];
-        self.applied = [0; CHECKPOINTS + 1];
-        for c in 1..=CHECKPOINTS {
+        for c in 0..=CHECKPOINTS {
             self.applied[c] = (c * stride).min(draft.len());
-            self.errors[c] = errors[pending.len() + self.applied[c]];
+            self.errors[c] = errors[first + self.applied[c]];
         }
         let (errors, applied) = (&errors, self.applied);
-        let mut watched = open.to_vec();
-        hot.rows().iter().for_each(|&row| watched[row] = false);
         let found = Mutex::new(Vec::new());
         let counts: Vec<AtomicUsize> = draft.iter().map(|_| AtomicUsize::new(0)).collect();
-        let (gamma, wants) = (gamma(self.dim), state.wants);
-        self.each(pool, probes.as_ref(), |b, block, products| {
-            let at = |j: usize| products.col(j).try_as_col_major().expect("a column").as_slice();
-            let column = |j: usize, which: usize| at(wide * j + which);
-            // What CTL reads once the first j picks are applied.
-            let covs = |j: usize| at(if j < all.len() { wide * j + 1 } else { wide * all.len() });
-            let mut var = std::mem::take(&mut block.var[0]);
-            let mut second = std::mem::take(&mut block.second[0]);
-            for (j, step) in pending.iter().enumerate() {
-                apply(step, column(j, 0), (wide > 1).then(|| column(j, 1)), &mut var, &mut second);
-            }
-            if wants.std_cov {
-                second.copy_from_slice(covs(pending.len()));
-            }
-            keep_copy(&mut block.var[0], &var);
-            keep_copy(&mut block.second[0], &second);
+        let gamma = gamma(self.dim);
+        self.each(pool, || walk.room(), |b, rows, products, block| {
+            let mut numbers = std::mem::take(&mut block.numbers[0]);
             let mut hits: Vec<usize> = Vec::new();
-            let mut checkpoint = 1;
-            for (t, step) in draft.iter().enumerate() {
-                let j = pending.len() + t;
-                let other = (wide > 1).then(|| column(j, 1));
-                if t < sound(&counts) {
-                    let std_weights = match &step.second {
-                        Second::Standardised { weights } => norm_sq(weights).sqrt(),
-                        _ => 0.0,
-                    };
-                    let exact = bounded(state, &var, &second, &block.norm_sq);
-                    let bounded = Bounded {
-                        var_error: errors[j].var,
-                        second_error: errors[j].second,
-                        std_cov_error: gamma * std_weights,
-                        ..exact
-                    };
-                    let bar = step.key - crate::choose::TIE * step.key.abs();
-                    hits.clear();
-                    rule.reach(bar, &bounded, &mut hits);
-                    hits.retain(|&i| watched[b * BLOCK + i]);
-                    if !hits.is_empty() {
-                        counts[t].fetch_add(hits.len(), Ordering::Relaxed);
-                        let mut found = found.lock().expect("no panic while it is held");
-                        found.extend(hits.iter().map(|&i| (t, b * BLOCK + i)));
-                    }
+            let mut checkpoint = 0;
+            walk.take(rows, products, &mut numbers, |j, numbers| {
+                let Some(t) = j.checked_sub(first) else { return };
+                if checkpoint <= CHECKPOINTS && t == applied[checkpoint] {
+                    block.numbers[checkpoint].copy(numbers);
+                    checkpoint += 1;
                 }
-                apply(step, column(j, 0), other, &mut var, &mut second);
-                if wants.std_cov {
-                    second.copy_from_slice(covs(j + 1));
+                let Some(step) = draft.get(t).filter(|_| t < sound(&counts)) else { return };
+                let std_weights = match &step.second {
+                    Second::Standardised { weights } => norm_sq(weights).sqrt(),
+                    _ => 0.0,
+                };
+                let bounded = Bounded {
+                    var_error: errors[j].var.total(),
+                    second_error: errors[j].second.total(),
+                    std_cov_error: gamma * std_weights,
+                    ..bounded(state, numbers, block.norm_sq)
+                };
+                let bar = step.key - crate::choose::TIE * step.key.abs();
+                if !rule.may_reach((bar - 1e-5 * bar.abs()) as f32, &bounded) {
+                    return;
                 }
-                if t + 1 == applied[checkpoint] {
-                    keep_copy(&mut block.var[checkpoint], &var);
-                    keep_copy(&mut block.second[checkpoint], &second);
-                    checkpoint = (checkpoint + 1).min(CHECKPOINTS);
+                hits.clear();
+                rule.reach(bar, &bounded, &mut hits);
+                hits.retain(|&i| outside(b * BLOCK + i, t));
+                if !hits.is_empty() {
+                    counts[t].fetch_add(hits.len(), Ordering::Relaxed);
+                    let mut found = found.lock().expect("no panic while it is held");
+                    found.extend(hits.iter().map(|&i| (t, b * BLOCK + i)));
                 }
-            }
+            });
         });
         let sound = sound(&counts);
         let found = found.into_inner().expect("no panic while it is held").into_iter();
@@ -280,8 +228,7 @@ impl Cold {
         let best = (0..=best).find(|&c| self.applied[c] == self.applied[best]).expect("itself");
         if best > 0 {
             for block in &mut self.blocks {
-                block.var.swap(0, best);
-                block.second.swap(0, best);
+                block.numbers.swap(0, best);
             }
             self.errors[0] = self.errors[best];
         }
@@ -289,42 +236,60 @@ impl Cold {
     }
 
     pub fn error_has_grown(&self) -> bool {
-        self.errors[0].var > 3.0 * self.fresh.var || self.errors[0].second > 3.0 * self.fresh.second
+        let grown = |drift: Drift, fresh: Drift| drift.total() > 3.0 * fresh.total();
+        grown(self.errors[0].var, self.fresh.var) || grown(self.errors[0].second, self.fresh.second)
     }
 
-    /// The `count` open rows with the largest keys, before the pending picks, with their numbers as f32 has them.
-    pub fn best(&self, rule: &dyn Rule, state: &State, open: &[bool], count: usize) -> Vec<(usize, f32, f32)> {
-        let in_block = |(b, block): (usize, &Block)| {
-            let bounded = bounded(state, &block.var[0], &block.second[0], &block.norm_sq);
-            let mut keys = Vec::with_capacity(block.norm_sq.len());
-            rule.keys(&bounded, &mut keys);
-            let rows = (b * BLOCK) as u32..;
-            keys.into_iter().zip(rows).filter(|&(_, row)| open[row as usize]).collect::<Vec<_>>()
-        };
-        let mut keys: Vec<(f32, u32)> = self.blocks.par_iter().enumerate().flat_map_iter(in_block).collect();
-        let count = count.min(keys.len());
-        if count > 0 && count < keys.len() {
-            keys.select_nth_unstable_by(count - 1, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    /// The `count` open rows with the largest keys, before the pending picks, with their numbers.
+    pub fn best(&self, rule: &dyn Rule, state: &State, open: &[bool], count: usize) -> (Vec<usize>, Numbers) {
+        let mut keys = vec![f32::NEG_INFINITY; open.len()];
+        keys.par_chunks_mut(BLOCK).zip(&self.blocks).zip(open.par_chunks(BLOCK)).for_each(|((keys, block), open)| {
+            let mut found = Vec::with_capacity(keys.len());
+            rule.keys(&bounded(state, &block.numbers[0], block.norm_sq), &mut found);
+            let all = keys.iter_mut().zip(found).zip(open);
+            all.filter(|(_, open)| **open).for_each(|((key, found), _)| *key = found);
+        });
+        let bar = (0 < count && count < keys.len()).then(|| {
+            let mut order = keys.clone();
+            *order.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a)).1
+        });
+        let reach = |row: &usize| open[*row] && bar.is_none_or(|bar| keys[*row].total_cmp(&bar).is_ge());
+        let mut rows: Vec<usize> = (0..open.len()).filter(reach).collect();
+        // Rows at the bar itself may be many.
+        rows.truncate(2 * count);
+        let mut numbers = Numbers::default();
+        for &row in &rows {
+            let (from, i) = (&self.blocks[row / BLOCK].numbers[0], row % BLOCK);
+            numbers.var.push(from.var[i]);
+            numbers.second.extend(from.second.get(i));
         }
-        let numbers = |&(_, row): &(f32, u32)| {
-            let (block, i) = (&self.blocks[row as usize / BLOCK], row as usize % BLOCK);
-            (row as usize, block.var[0][i], block.second[0].get(i).copied().unwrap_or(0.0))
-        };
-        let mut best: Vec<_> = keys[..count].iter().map(numbers).collect();
-        best.sort_unstable_by_key(|&(row, _, _)| row);
-        best
+        (rows, numbers)
     }
 }
 
-/// The numbers of a block as a rule reads them, without errors.
-fn bounded<'b>(state: &State, var: &'b [f32], second: &'b [f32], norm_sq: &'b [f32]) -> Bounded<'b> {
+/// The largest weight of a square in a variance: of what is left where V spans everything, else of what is taken away.
+fn largest_weight(shrink: &[f64], dim: usize) -> f64 {
+    if shrink.len() == dim { shrink.iter().copied().fold(0.0, f64::max) } else { 1.0 }
+}
+
+/// V of a folded law, column after column, and the variances along them.
+fn columns(law: &LinearLaw) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let (basis, shrink) = law.base();
+    let column = |j: usize| (0..basis.nrows()).map(|i| basis[(i, j)]).collect();
+    ((0..shrink.len()).map(column).collect(), shrink.to_vec())
+}
+
+/// The numbers of some rows as a rule reads them, without errors.
+pub(super) fn bounded<'b>(state: &State, numbers: &'b Numbers, norm_sq: &'b [f32]) -> Bounded<'b> {
     // CTL's second number is its covariance with the targets.
-    let (second, std_cov): (&[f32], &[f32]) = if state.wants.std_cov { (&[], second) } else { (second, &[]) };
+    let (second, std_cov): (&[f32], &[f32]) =
+        if state.wants.std_cov { (&[], &numbers.second) } else { (&numbers.second, &[]) };
     Bounded {
-        var,
+        var: &numbers.var,
         second,
         std_cov,
         norm_sq,
+        second_errors: &numbers.second_error,
         var_error: 0.0,
         second_error: 0.0,
         std_cov_error: 0.0,
@@ -344,56 +309,26 @@ fn sound(counts: &[AtomicUsize]) -> usize {
     counts.iter().map(within).take_while(|&within| within).count()
 }
 
-fn keep_copy(to: &mut Vec<f32>, from: &[f32]) {
-    to.clear();
-    to.extend_from_slice(from);
-}
-
 /// The errors after one more pick.
-fn grown(errors: Errors, step: &Step, dim: usize) -> Errors {
+fn grown(Errors { mut var, mut second }: Errors, step: &Step, dim: usize) -> Errors {
     let gamma = gamma(dim);
-    // g² with g off by γ‖φ‖‖w‖ and |g| ≤ √(k · Var f): 2√Var·γ‖w‖ + γ²‖w‖², as a share of k.
-    let square = |weights: &[f64], var: f64| {
-        let off = gamma * norm_sq(weights).sqrt();
-        2.0 * var.max(0.0).sqrt() * off + off * off
+    let square = |drift: &mut Drift, weights: &[f64], total: f64| {
+        drift.squares += gamma * gamma * norm_sq(weights) / total;
+        drift.rest += 5.0 * UNIT;
     };
-    let var = errors.var + square(&step.data, step.var) / step.total + 5.0 * UNIT;
-    let second = match &step.second {
-        Second::None | Second::Standardised { .. } => 0.0,
-        Second::Joint { weights, total, var } => square(weights, *var) / total + 5.0 * UNIT,
+    square(&mut var, &step.data, step.total);
+    match &step.second {
+        Second::None | Second::Standardised { .. } => {}
+        Second::Joint { weights, total, .. } => square(&mut second, weights, *total),
         Second::Squares { weights, norm_sq: c } => {
-            let (g, g_off) = (step.var.max(0.0).sqrt(), gamma * norm_sq(&step.data).sqrt());
-            let (h, h_off) = (norm_sq(weights).sqrt(), gamma * norm_sq(weights).sqrt());
-            let cross = 2.0 * (g * h_off + h * g_off + g_off * h_off) / step.total;
-            let own = (2.0 * g * g_off + g_off * g_off) * c / (step.total * step.total);
+            // Products of errors; those with one error each are kept for every row.
+            let (g_off, h_off) = (gamma * norm_sq(&step.data).sqrt(), gamma * norm_sq(weights).sqrt());
+            let small = 2.0 * g_off * h_off / step.total + g_off * g_off * c / (step.total * step.total);
             // The terms' own rounding, and that of the sum: q ≤ k · Σ_a Var f_a.
+            let (g, h) = (step.var.max(0.0).sqrt(), norm_sq(weights).sqrt());
             let terms = 2.0 * g * h / step.total + g * g * c / (step.total * step.total);
-            cross + own + 9.0 * UNIT * terms + UNIT * step.target_var
+            second.rest += small + 9.0 * UNIT * terms + UNIT * step.target_var;
         }
-    };
-    Errors { var, second: errors.second + second }
-}
-
-/// Takes a pick into the numbers of a block.
-fn apply(step: &Step, first: &[f32], other: Option<&[f32]>, var: &mut [f32], second: &mut [f32]) {
-    let inverse = (1.0 / step.total) as f32;
-    match (&step.second, other) {
-        (Second::Joint { total, .. }, Some(other)) => {
-            let joint_inverse = (1.0 / total) as f32;
-            for (u, g) in second.iter_mut().zip(other) {
-                *u -= (g * joint_inverse) * g;
-            }
-        }
-        (Second::Squares { norm_sq, .. }, Some(other)) => {
-            let norm_sq = *norm_sq as f32;
-            for ((q, g), h) in second.iter_mut().zip(first).zip(other) {
-                let share = g * inverse;
-                *q += share * (share * norm_sq - 2.0 * h);
-            }
-        }
-        _ => {}
     }
-    for (v, g) in var.iter_mut().zip(first) {
-        *v -= (g * inverse) * g;
-    }
+    Errors { var, second }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use pulp::Arch;
 use rayon::prelude::*;
 
+use super::walk::Root;
 use super::{Lost, Ranked, Second, State, Step};
 use crate::algebra::dot;
 use crate::embeddings::BLOCK;
@@ -13,83 +15,132 @@ use crate::{Candidate, Embeddings, Points, Rule};
 /// Rows that one thread takes at a time.
 const SHARE: usize = 256;
 
-/// Row numbers, and the rows' numbers given all picks. The rows themselves stay in the pool.
-#[derive(Default, Clone)]
+/// Some rows, and their numbers given all picks.
+#[derive(Clone)]
 pub(crate) struct Hot {
     rows: Vec<usize>,
+    points: Store,
     numbers: Numbers,
     std_cov: Vec<f64>,
     /// Whether the second number is a sum of squares: most rows' is next to nothing, and may lose its digits.
     sums: bool,
 }
 
-/// Var f_x given D, and the rule's second number: given the targets too, or the sum of squared covariances.
-#[derive(Default, Clone)]
-pub(crate) struct Numbers {
-    var: Vec<Variance>,
-    second: Vec<Variance>,
+/// Copies of rows, one after the other, in the narrower format that holds them exactly.
+#[derive(Clone)]
+enum Store {
+    Single(Vec<f32>),
+    Double(Vec<f64>),
 }
+
+impl Store {
+    fn gather(pool: Embeddings<'_>, rows: &[usize]) -> Self {
+        if pool.fits_f32() {
+            let mut points = vec![0.0; rows.len() * pool.dim()];
+            pool.gather_f32(rows, &mut points);
+            Store::Single(points)
+        } else {
+            Store::Double(Points::from(pool).gather(rows))
+        }
+    }
+
+    /// Some rows of it, by their places.
+    fn select(&self, places: &[usize], dim: usize) -> Self {
+        fn rows<T: Copy>(from: &[T], places: &[usize], dim: usize) -> Vec<T> {
+            places.iter().flat_map(|&at| &from[at * dim..(at + 1) * dim]).copied().collect()
+        }
+        match self {
+            Store::Single(points) => Store::Single(rows(points, places, dim)),
+            Store::Double(points) => Store::Double(rows(points, places, dim)),
+        }
+    }
+
+    fn append(&mut self, other: Self) {
+        match (self, other) {
+            (Store::Single(points), Store::Single(others)) => points.extend(others),
+            (Store::Double(points), Store::Double(others)) => points.extend(others),
+            _ => unreachable!("one pool has one format"),
+        }
+    }
+
+    fn truncate(&mut self, len: usize) {
+        match self {
+            Store::Single(points) => points.truncate(len),
+            Store::Double(points) => points.truncate(len),
+        }
+    }
+
+    /// Calls `f` with the products of every row with one or two functionals, in parallel.
+    fn products<T: Send>(
+        &self,
+        weights: (&[f64], Option<&[f64]>),
+        numbers: &mut [T],
+        f: impl Fn(f64, f64, &mut T) + Sync,
+    ) {
+        fn run<V: Copy + Into<f64> + Sync, T: Send>(
+            points: &[V],
+            (first, second): (&[f64], Option<&[f64]>),
+            numbers: &mut [T],
+            f: impl Fn(f64, f64, &mut T) + Sync,
+        ) {
+            let dim = first.len();
+            points.par_chunks(SHARE * dim).zip(numbers.par_chunks_mut(SHARE)).for_each(|(points, numbers)| {
+                Arch::new().dispatch(|| {
+                    for (x, number) in points.chunks_exact(dim).zip(numbers) {
+                        f(dot(x, first), second.map_or(0.0, |second| dot(x, second)), number);
+                    }
+                });
+            });
+        }
+        match self {
+            Store::Single(points) => run(points, weights, numbers, f),
+            Store::Double(points) => run(points, weights, numbers, f),
+        }
+    }
+}
+
+/// Var f_x given D, and the rule's second number: given the targets too, or the sum of squared covariances.
+type Numbers = Vec<(Variance, Variance)>;
+
+/// Numbers without their scales, which only grow.
+pub(super) type Values = Vec<[f64; 2]>;
 
 const NOTHING: Variance = Variance { value: 0.0, scale: 0.0 };
 
 impl Hot {
+    /// No rows.
+    pub fn none(pool: Embeddings<'_>, state: &State) -> Self {
+        let points = Store::gather(pool, &[]);
+        Self { rows: Vec::new(), points, numbers: Vec::new(), std_cov: Vec::new(), sums: state.wants.sq_cov }
+    }
+
     /// Computes the numbers of some rows from nothing.
     pub fn build(pool: Embeddings<'_>, rows: &[usize], state: &State) -> Result<Self, Lost> {
         let dim = pool.dim();
-        let root = match state.targets.as_ref().filter(|_| state.wants.sq_cov) {
-            Some(targets) => state.data.root_of(&targets.points),
-            None => Vec::new(),
-        };
-        let mut numbers = Numbers { var: vec![NOTHING; rows.len()], second: vec![NOTHING; rows.len()] };
-        let vars = numbers.var.par_chunks_mut(BLOCK).zip(numbers.second.par_chunks_mut(BLOCK));
-        rows.par_chunks(BLOCK).zip(vars).for_each(|(rows, (var, second))| {
+        let root = Root::of(state).map_or_else(Vec::new, |root| root.columns);
+        let mut numbers = vec![(NOTHING, NOTHING); rows.len()];
+        rows.par_chunks(BLOCK).zip(numbers.par_chunks_mut(BLOCK)).for_each(|(rows, numbers)| {
             let points = Points::from(pool).gather(rows);
-            let scan = |law: &LinearLaw, out: &mut [Variance]| law.scan_vars(&points, out);
-            scan(&state.data, var);
+            let mut found = vec![NOTHING; rows.len()];
+            let mut scan = |law: &LinearLaw, to: fn(&mut (Variance, Variance)) -> &mut Variance| {
+                law.scan_vars(&points, &mut found);
+                numbers.iter_mut().zip(&found).for_each(|(number, found)| *to(number) = *found);
+            };
+            scan(&state.data, |(var, _)| var);
             if let Some(joint) = &state.joint {
-                scan(joint, second);
+                scan(joint, |(_, second)| second);
             }
             if !root.is_empty() {
-                for (x, second) in points.chunks_exact(dim).zip(second) {
+                for (x, (_, second)) in points.chunks_exact(dim).zip(numbers) {
                     let value = root.iter().map(|weights| dot(weights, x).powi(2)).sum();
                     *second = Variance { value, scale: value };
                 }
             }
         });
-        if numbers.var.iter().chain(&numbers.second).any(|number| number.is_lost()) {
+        if numbers.iter().any(|(var, second)| var.is_lost() || second.is_lost()) {
             return Err(Lost);
         }
-        Ok(Self { rows: rows.to_vec(), numbers, std_cov: Vec::new(), sums: state.wants.sq_cov })
-    }
-
-    /// The `count` rows with the largest keys, from numbers that are about right once `pending` is applied to them.
-    pub fn promising(
-        pool: Embeddings<'_>,
-        rule: &dyn Rule,
-        state: &State,
-        rough: &[(usize, f32, f32)],
-        pending: &[Step],
-        count: usize,
-    ) -> Vec<usize> {
-        let number = |value: f32| Variance { value: f64::from(value), scale: 0.0 };
-        let mut some = Self {
-            rows: rough.iter().map(|&(row, ..)| row).collect(),
-            numbers: Numbers {
-                var: rough.iter().map(|&(_, var, _)| number(var)).collect(),
-                second: rough.iter().map(|&(.., second)| number(second)).collect(),
-            },
-            std_cov: Vec::new(),
-            sums: state.wants.sq_cov,
-        };
-        for step in pending {
-            // Rough numbers may fall below zero; they only have to rank.
-            let _ = some.apply(pool, step);
-        }
-        some.standardise(pool, state.standardised().as_deref());
-        let mut order: Vec<usize> = (0..some.rows.len()).collect();
-        let keys: Vec<f64> = order.iter().map(|&at| rule.key(&some.candidate(at, state.noise_var))).collect();
-        order.sort_unstable_by(|&a, &b| keys[b].total_cmp(&keys[a]).then(a.cmp(&b)));
-        order.into_iter().take(count).map(|at| some.rows[at]).collect()
+        Ok(Self { rows: rows.to_vec(), points: Store::gather(pool, rows), numbers, ..Self::none(pool, state) })
     }
 
     /// The best open row of the whole pool.
@@ -104,7 +155,7 @@ impl Hot {
         for start in (0..pool.rows()).step_by(64 * BLOCK) {
             let rows: Vec<usize> = (start..pool.rows().min(start + 64 * BLOCK)).filter(|&row| open[row]).collect();
             let mut stretch = Self::build(pool, &rows, state)?;
-            stretch.standardise(pool, standardised.as_deref());
+            stretch.standardise(standardised.as_deref());
             let found = stretch.best(pool, rule, state.noise_var, |_| true)?;
             best = match (best, found) {
                 (Some(best), Some(found)) if found.beats(&best, pool) => Some(found),
@@ -120,48 +171,53 @@ impl Hot {
         let known: HashMap<usize, usize> = self.rows.iter().enumerate().map(|(at, &row)| (row, at)).collect();
         let (old, new): (Vec<usize>, Vec<usize>) =
             best.iter().filter(|&&row| open[row]).partition(|row| known.contains_key(row));
-        let mut added = Self::build(pool, &new, state)?;
-        for row in old {
-            let at = known[&row];
-            added.rows.push(row);
-            added.numbers.var.push(self.numbers.var[at]);
-            added.numbers.second.push(self.numbers.second[at]);
-        }
-        Ok(added)
+        let places: Vec<usize> = old.iter().map(|row| known[row]).collect();
+        let mut kept = Self {
+            rows: old,
+            points: self.points.select(&places, pool.dim()),
+            numbers: places.iter().map(|&at| self.numbers[at]).collect(),
+            ..self
+        };
+        kept.append(Self::build(pool, &new, state)?);
+        Ok(kept)
+    }
+
+    /// Adds rows, whose numbers are given the same picks.
+    pub fn append(&mut self, others: Self) {
+        self.rows.extend(others.rows);
+        self.points.append(others.points);
+        self.numbers.extend(others.numbers);
     }
 
     pub fn rows(&self) -> &[usize] {
         &self.rows
     }
 
-    pub fn open_rows(&self, open: &[bool]) -> usize {
-        self.rows.iter().filter(|&&row| open[row]).count()
+    /// The numbers without their scales.
+    pub fn values(&self) -> Values {
+        self.numbers.iter().map(|(var, second)| [var.value, second.value]).collect()
     }
 
-    pub fn numbers(&self) -> Numbers {
-        self.numbers.clone()
-    }
-
-    pub fn restore(&mut self, numbers: &Numbers) {
-        self.numbers = numbers.clone();
+    /// Goes back to earlier values; rows that were added since are let go.
+    pub fn restore(&mut self, values: &Values, dim: usize) {
+        self.rows.truncate(values.len());
+        self.points.truncate(values.len() * dim);
+        self.numbers.truncate(values.len());
+        for ((var, second), values) in self.numbers.iter_mut().zip(values) {
+            [var.value, second.value] = *values;
+        }
     }
 
     /// Covariances with Σ_a f_a / σ_a, for the rule that reads them.
-    pub fn standardise(&mut self, pool: Embeddings<'_>, weights: Option<&[f64]>) {
+    pub fn standardise(&mut self, weights: Option<&[f64]>) {
         let Some(weights) = weights else { return };
         self.std_cov.resize(self.rows.len(), 0.0);
-        self.rows.par_chunks(SHARE).zip(self.std_cov.par_chunks_mut(SHARE)).for_each(|(rows, out)| {
-            let mut x = vec![0.0; pool.dim()];
-            for (&row, out) in rows.iter().zip(out) {
-                pool.read(row..row + 1, &mut x);
-                *out = dot(&x, weights);
-            }
-        });
+        self.points.products((weights, None), &mut self.std_cov, |c, _, out| *out = c);
     }
 
     fn candidate(&self, at: usize, noise_var: f64) -> Candidate<'static> {
-        let var = self.numbers.var[at].value.max(0.0);
-        let second = self.numbers.second[at].value.max(0.0);
+        let (var, second) = self.numbers[at];
+        let (var, second) = (var.value.max(0.0), second.value.max(0.0));
         Candidate {
             var,
             var_given_targets: second.min(var),
@@ -188,7 +244,7 @@ impl Hot {
         let leader = places().map(ranked).max_by(|a, b| a.key.total_cmp(&b.key).then(b.row.cmp(&a.row)));
         let Some(leader) = leader else { return Ok(None) };
         let doubtful = |at: usize| {
-            let second = self.numbers.second[at];
+            let (_, second) = self.numbers[at];
             let most = second.value.max(0.0) + 1e-3 * LOST * second.scale;
             second.is_lost() && rule.key(&Candidate { sq_cov: most, ..self.candidate(at, noise_var) }) >= leader.key
         };
@@ -202,33 +258,26 @@ impl Hot {
     }
 
     /// Takes in a pick.
-    pub fn apply(&mut self, pool: Embeddings<'_>, step: &Step) -> Result<(), Lost> {
-        let numbers = self.numbers.var.par_chunks_mut(SHARE).zip(self.numbers.second.par_chunks_mut(SHARE));
-        let lost = self.rows.par_chunks(SHARE).zip(numbers).map(|(rows, (vars, seconds))| {
-            let mut x = vec![0.0; pool.dim()];
-            let mut lost = false;
-            for (&row, (var, second)) in rows.iter().zip(vars.iter_mut().zip(seconds)) {
-                pool.read(row..row + 1, &mut x);
-                let g = dot(&x, &step.data);
-                var.value -= g * g / step.total;
-                lost |= var.is_lost();
-                match &step.second {
-                    Second::None | Second::Standardised { .. } => {}
-                    Second::Joint { weights, total, .. } => {
-                        let g = dot(&x, weights);
-                        second.value -= g * g / total;
-                        lost |= second.is_lost();
-                    }
-                    Second::Squares { weights, norm_sq } => {
-                        let (share, h) = (g / step.total, dot(&x, weights));
-                        let (cross, own) = (2.0 * share * h, share * share * norm_sq);
-                        second.value += own - cross;
-                        second.scale = second.scale.max(cross.abs()).max(own);
-                    }
+    pub fn apply(&mut self, step: &Step) -> Result<(), Lost> {
+        let (total, second) = (step.total, &step.second);
+        let weights = match second {
+            Second::None | Second::Standardised { .. } => None,
+            Second::Joint { weights, .. } | Second::Squares { weights, .. } => Some(&weights[..]),
+        };
+        self.points.products((&step.data, weights), &mut self.numbers, |g, h, (var, number)| {
+            var.value -= g * g / total;
+            match second {
+                Second::None | Second::Standardised { .. } => {}
+                Second::Joint { total, .. } => number.value -= h * h / total,
+                Second::Squares { norm_sq, .. } => {
+                    let share = g / total;
+                    let (cross, own) = (2.0 * share * h, share * share * norm_sq);
+                    number.value += own - cross;
+                    number.scale = number.scale.max(cross.abs()).max(own);
                 }
             }
-            lost
         });
-        if lost.reduce(|| false, |a, b| a | b) { Err(Lost) } else { Ok(()) }
+        let lost = |(var, second): &(Variance, Variance)| var.is_lost() || (!self.sums && second.is_lost());
+        if self.numbers.iter().any(lost) { Err(Lost) } else { Ok(()) }
     }
 }

@@ -1,32 +1,41 @@
 //! Speculative greedy: many exact picks a pass, for the linear kernel.
 //!
-//! One pass a pick is bound by memory. So picks are *drafted* on the few rows with the best scores, in f64, and then
-//! *verified* for all others in one blocked pass: a matrix product in f32 with the drafted picks' functionals, with bounds on
-//! its rounding. A row whose score may reach a drafted pick's is computed in f64; if it wins, the draft is cut there and the
-//! row is the pick. Every pass makes at least one pick, and the picks are those of the plain engine.
+//! One pass a pick is bound by memory. So picks are *drafted* on the few rows with the best scores ([`hot`]), in f64; tried on
+//! the rows next in line ([`warm`]), whose best join the draft; and then *verified* for all others ([`cold`]) in one blocked
+//! pass: a matrix product in f32 with the drafted picks' functionals, with bounds on its rounding. A row whose score may reach
+//! a drafted pick's is computed in f64; if it wins, the draft is cut there and the row is the pick. Every pass makes at least
+//! one pick, and the picks are those of the plain engine.
 
 mod cold;
 mod hot;
+mod walk;
+mod warm;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::RangeInclusive;
 
 use crate::choose::TIE;
-use crate::law::{Law, LinearLaw};
+use crate::law::{Law, LinearLaw, condense};
 use crate::tracker::Targets;
 use crate::{Embeddings, Rule, Wants};
 use cold::{Challenge, Cold};
 use hot::Hot;
+use walk::Root;
+use warm::{Rivals, Warm};
 
 /// Rows that picks are drafted on: a share of the pool, within limits.
-const HOT_SHARE: usize = 64;
-const HOT: RangeInclusive<usize> = 128..=8192;
+const HOT_SHARE: usize = 256;
+const HOT: RangeInclusive<usize> = 128..=4096;
 
-/// Rows looked at for each one that is drafted on.
-const PROMISING: usize = 4;
+/// Rows next in line for each one that is drafted on.
+const WARM: usize = 8;
 
-/// Shortest and longest draft.
-const DRAFT: RangeInclusive<usize> = 6..=48;
+/// Shortest and longest draft, and the first.
+const DRAFT: RangeInclusive<usize> = 6..=64;
+const FIRST_DRAFT: usize = 8;
+
+/// Drafted picks that are tried on the rows next in line at a time.
+const TRIAL: usize = 8;
 
 /// Picks by a pass in f64 after which speculation gives up.
 const MOST_TIES: usize = 3;
@@ -74,11 +83,10 @@ impl Ranked {
 #[derive(Clone)]
 enum Second {
     None,
-    /// Σ_A φ, its total and Var f, under the law given the targets too (ITL).
+    /// Σ_A φ and its total under the law given the targets too (ITL).
     Joint {
         weights: Vec<f64>,
         total: f64,
-        var: f64,
     },
     /// Σ_a c_a f_a with c the pick's covariances with the targets, and ‖c‖² (VTL).
     Squares {
@@ -118,12 +126,20 @@ pub(crate) struct Lost;
 impl State {
     /// None for laws that are not in weight space.
     pub fn new(
-        data: Law<'_>,
+        mut data: Law<'_>,
         joint: Option<Law<'_>>,
         targets: Option<Targets>,
         wants: Wants,
         noise_var: f64,
     ) -> Option<Self> {
+        // VTL sees the targets through ΨᵀΨ alone, and no more rows than dimensions say all of that.
+        let many = |targets: &Targets| wants.sq_cov && targets.vars.len() > targets.dim;
+        let targets = targets.map(|targets| match targets {
+            targets if many(&targets) => {
+                Targets::new(condense(&targets.points, targets.dim), targets.dim, &mut data)
+            }
+            targets => targets,
+        });
         let linear = |law: Law<'_>| match law {
             Law::Linear(law) => Some(law),
             Law::Dual(_) => None,
@@ -159,7 +175,7 @@ impl State {
             }
             let (total, weights) = (var.value + self.noise_var, joint.functional(&[(1.0, x)]));
             joint.push(x, weights.clone(), self.noise_var, total);
-            second = Second::Joint { weights, total, var: var.value };
+            second = Second::Joint { weights, total };
         }
         if let Some(targets) = self.targets.as_mut().filter(|_| self.wants.sq_cov || self.wants.std_cov) {
             let covs: Vec<f64> = targets.iter().map(|a| crate::algebra::dot(a, &weights)).collect();
@@ -192,21 +208,37 @@ impl State {
     }
 }
 
+/// Picks that are yet to be verified.
+struct Draft {
+    steps: Vec<Step>,
+    /// The hot rows' numbers before each step.
+    values: Vec<hot::Values>,
+    hot: Hot,
+    /// Rivals that joined the hot rows, and the step before which they did.
+    joined: HashMap<usize, usize>,
+    /// After the steps.
+    state: State,
+}
+
 /// The engine.
 pub(crate) struct Speculator<'a> {
     pool: Embeddings<'a>,
     rule: &'a dyn Rule,
     state: State,
     hot: Hot,
-    cold: Cold,
+    warm: Warm,
+    cold: Cold<'a>,
     /// Picks made but not yet applied to the cold rows.
     pending: Vec<Step>,
     /// Picks made but not yet asked for.
     ready: VecDeque<(usize, f64)>,
     open: Vec<bool>,
+    /// Rows that are open and not hot.
+    watched: Vec<bool>,
     draft: usize,
-    /// The targets' variance when the cold rows were last computed from nothing.
+    /// The targets' variance when the cold rows' sums were last computed from nothing (VTL), and whether to do so again.
     fresh_var: f64,
+    sum_anew: bool,
     /// Picks that f32 could not tell apart.
     ties: usize,
     pub passes: usize,
@@ -216,7 +248,7 @@ impl<'a> Speculator<'a> {
     /// None where speculation has nothing to offer: norms beyond f32, or a rule that it does not know.
     pub fn new(
         pool: Embeddings<'a>,
-        norms: &[f32],
+        norms: &'a [f32],
         rule: &'a dyn Rule,
         mut state: State,
         open: Vec<bool>,
@@ -233,20 +265,23 @@ impl<'a> Speculator<'a> {
             return None;
         }
         state.fold();
-        let cold = Cold::new(pool, norms, &mut state);
-        let hot = Hot::default();
+        let cold = Cold::new(pool, norms, &state);
+        let hot = Hot::none(pool, &state);
         let fresh_var = state.target_var();
         let mut engine = Self {
             pool,
             rule,
             state,
             hot,
+            warm: Warm::default(),
             cold,
             pending: Vec::new(),
             ready: VecDeque::new(),
+            watched: Vec::new(),
             open,
-            draft: 8,
+            draft: FIRST_DRAFT,
             fresh_var,
+            sum_anew: false,
             ties: 0,
             passes: 1,
         };
@@ -264,24 +299,20 @@ impl<'a> Speculator<'a> {
 
     /// Drafts, verifies and accepts.
     fn round(&mut self, left: usize) -> Result<(), Lost> {
-        // The loop of the caller stops at the last pick; a draft must not run dry of rows before it.
-        let most = self.draft.min(left).min(self.hot.open_rows(&self.open));
-        let mut ahead = self.state.clone();
-        let mut hot = self.hot.clone();
-        let mut steps: Vec<Step> = Vec::with_capacity(most);
-        let mut states = Vec::with_capacity(most);
-        for _ in 0..most {
-            hot.standardise(self.pool, ahead.standardised().as_deref());
-            let Some(best) = hot.best(self.pool, self.rule, ahead.noise_var, |row| self.open[row])? else { break };
-            let step = ahead.observe(self.pool, best)?;
-            self.open[step.row] = false;
-            states.push(hot.numbers());
-            hot.apply(self.pool, &step)?;
-            steps.push(step);
-        }
-        let challenge = self.cold.verify(self.pool, self.rule, &ahead, &self.pending, &steps, &self.open, &self.hot);
+        let t0 = std::time::Instant::now();
+        let draft = self.draft(self.filled(self.draft).min(left))?;
+        let Draft { steps, values, mut hot, joined, state: ahead } = draft;
+        // Rows that picks are not drafted on at this step, but may be picked.
+        let outside = |row: usize, step: usize| joined.get(&row).map_or(self.watched[row], |&from| step < from);
+        let t1 = std::time::Instant::now();
+        let root = if std::mem::take(&mut self.sum_anew) { Root::of(&self.state) } else { None };
+        let picks = (&self.pending[..], &steps[..]);
+        let challenge = self.cold.verify(self.pool, self.rule, &ahead, picks, outside, root);
         self.passes += 1;
-        let (agreed, winner) = self.settle(&challenge, &steps)?;
+        let t2 = std::time::Instant::now();
+        let pend = self.pending.len();
+        let (agreed, winner) = self.settle(&challenge, &steps, outside)?;
+        let t3 = std::time::Instant::now();
 
         let fully = winner.is_none() && agreed == steps.len();
         if fully {
@@ -290,9 +321,9 @@ impl<'a> Speculator<'a> {
             for step in &steps[agreed..] {
                 self.open[step.row] = true;
             }
-            self.state = self.replay(&steps[..agreed])?;
-            if let Some(numbers) = states.get(agreed) {
-                hot.restore(numbers);
+            self.state = self.replay(&self.state, &steps[..agreed])?;
+            if let Some(values) = values.get(agreed) {
+                hot.restore(values, self.pool.dim());
             }
         }
         self.hot = hot;
@@ -311,15 +342,69 @@ impl<'a> Speculator<'a> {
             return Ok(());
         }
         self.draft = if fully { self.draft * 2 } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
-        if self.needs_refresh(&challenge) {
-            self.refresh();
+        self.renew(&challenge);
+        let r = self.choose_hot();
+        eprintln!("draft {:.3} verify {:.3} settle {:.3} rest {:.3} s={} pend={pend} agreed={agreed} winner={} challengers={} sound={}", (t1-t0).as_secs_f64(), (t2-t1).as_secs_f64(), (t3-t2).as_secs_f64(), t3.elapsed().as_secs_f64(), steps.len(), winner.is_some(), challenge.rows.len(), challenge.sound);
+        r
+    }
+
+    /// A draft a little longer, where its probes then fill the registers that the product works in: 24, or 16, at a time.
+    fn filled(&self, draft: usize) -> usize {
+        let wants = self.state.wants;
+        let wide = 1 + usize::from(wants.var_given_targets.is_some() || wants.sq_cov || wants.std_cov);
+        let full = |steps: &usize| (wide * (self.pending.len() + steps)).next_multiple_of(8) % 24 != 8;
+        (draft..).find(full).expect("one in twelve is")
+    }
+
+    /// Up to `most` picks among the hot rows and their rivals. Drafted rows are no longer open.
+    fn draft(&mut self, most: usize) -> Result<Draft, Lost> {
+        let mut draft = Draft {
+            steps: Vec::with_capacity(most),
+            values: Vec::with_capacity(most),
+            hot: std::mem::replace(&mut self.hot, Hot::none(self.pool, &self.state)),
+            joined: HashMap::new(),
+            state: self.state.clone(),
+        };
+        // The state before the steps that are yet to be tried on the rows next in line.
+        let (mut tried, mut before) = (0, self.state.clone());
+        while tried < most {
+            while draft.steps.len() < most.min(tried + TRIAL) {
+                draft.hot.standardise(draft.state.standardised().as_deref());
+                let best = draft.hot.best(self.pool, self.rule, draft.state.noise_var, |row| self.open[row])?;
+                let Some(best) = best else { break };
+                let step = draft.state.observe(self.pool, best)?;
+                self.open[step.row] = false;
+                draft.values.push(draft.hot.values());
+                draft.hot.apply(&step)?;
+                draft.steps.push(step);
+            }
+            let trial = &draft.steps[tried..];
+            if trial.is_empty() {
+                break;
+            }
+            let outside = |row: usize| self.watched[row] && !draft.joined.contains_key(&row);
+            let rivals = self.warm.try_steps(self.pool, self.rule, trial, &draft.state, outside);
+            if let Some(Rivals { at, rows }) = rivals {
+                tried += at;
+                draft.state = self.replay(&before, &draft.steps[tried - at..tried])?;
+                for step in draft.steps.drain(tried..) {
+                    self.open[step.row] = true;
+                }
+                draft.hot.restore(&draft.values[tried], self.pool.dim());
+                draft.values.truncate(tried);
+                draft.hot.append(Hot::build(self.pool, &rows, &draft.state)?);
+                draft.joined.extend(rows.into_iter().map(|row| (row, tried)));
+            } else {
+                tried = draft.steps.len();
+            }
+            before = draft.state.clone();
         }
-        self.choose_hot()
+        Ok(draft)
     }
 
     /// The state after the first picks of a draft.
-    fn replay(&self, steps: &[Step]) -> Result<State, Lost> {
-        let mut state = self.state.clone();
+    fn replay(&self, before: &State, steps: &[Step]) -> Result<State, Lost> {
+        let mut state = before.clone();
         for step in steps {
             state.observe(self.pool, Ranked::of(step))?;
         }
@@ -327,7 +412,12 @@ impl<'a> Speculator<'a> {
     }
 
     /// How many drafted picks stand, and the pick that replaces the next one if a challenger beats it.
-    fn settle(&self, challenge: &Challenge, steps: &[Step]) -> Result<(usize, Option<Ranked>), Lost> {
+    fn settle(
+        &self,
+        challenge: &Challenge,
+        steps: &[Step],
+        outside: impl Fn(usize, usize) -> bool,
+    ) -> Result<(usize, Option<Ranked>), Lost> {
         let sound = challenge.sound.min(steps.len());
         if challenge.rows.is_empty() {
             return Ok((sound, None));
@@ -335,21 +425,30 @@ impl<'a> Speculator<'a> {
         let mut challengers = Hot::build(self.pool, &challenge.rows, &self.state)?;
         for (t, step) in steps[..sound].iter().enumerate() {
             if let Second::Standardised { weights } = &step.second {
-                challengers.standardise(self.pool, Some(weights));
+                challengers.standardise(Some(weights));
             }
-            let best = challengers.best(self.pool, self.rule, self.state.noise_var, |row| self.open[row])?;
+            let best = challengers.best(self.pool, self.rule, self.state.noise_var, |row| outside(row, t))?;
             if let Some(best) = best.filter(|best| best.beats(&Ranked::of(step), self.pool)) {
                 return Ok((t, Some(best)));
             }
-            challengers.apply(self.pool, step)?;
+            challengers.apply(step)?;
         }
         Ok((sound, None))
     }
 
-    /// Whether accumulated rounding calls more rows to f64 than a fresh start would.
-    fn needs_refresh(&self, challenge: &Challenge) -> bool {
-        let fallen = self.state.wants.sq_cov && self.state.target_var() < 1e-3 * self.fresh_var;
-        fallen || (challenge.rows.len() > self.hot_rows() / 2 && self.cold.error_has_grown())
+    /// Sees to the cold rows' digits where accumulated rounding calls many rows to f64.
+    fn renew(&mut self, challenge: &Challenge) {
+        let (many, sums) = (challenge.rows.len() > self.hot_rows() / 4, self.state.wants.sq_cov);
+        if sums && (many || self.state.target_var() < 1e-3 * self.fresh_var) {
+            self.fresh_var = self.state.target_var();
+            self.sum_anew = true;
+        } else if many && self.cold.error_has_grown() {
+            self.state.fold();
+            self.cold.restart(self.pool, &self.state);
+            self.pending.clear();
+            self.hot = Hot::none(self.pool, &self.state);
+            self.passes += 1;
+        }
     }
 
     /// One pick in f64 over the whole pool, where f32 cannot tell the best rows apart.
@@ -370,31 +469,27 @@ impl<'a> Speculator<'a> {
 
     /// A pick that was not drafted.
     fn take(&mut self, step: Step) -> Result<(), Lost> {
-        self.hot.apply(self.pool, &step)?;
+        self.hot.apply(&step)?;
         self.open[step.row] = false;
         self.ready.push_back((step.row, step.score));
         self.pending.push(step);
         Ok(())
     }
 
-    fn refresh(&mut self) {
-        self.state.fold();
-        self.fresh_var = self.state.target_var();
-        self.cold.restart(self.pool, &mut self.state);
-        self.pending.clear();
-        self.hot = Hot::default();
-        self.passes += 1;
-    }
-
     fn hot_rows(&self) -> usize {
         (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end())
     }
 
-    /// The rows with the best scores, as far as the cold rows know.
+    /// The rows with the best scores, as far as the cold rows know, and those next in line.
     fn choose_hot(&mut self) -> Result<(), Lost> {
-        let rough = self.cold.best(self.rule, &self.state, &self.open, PROMISING * self.hot_rows());
-        let best = Hot::promising(self.pool, self.rule, &self.state, &rough, &self.pending, self.hot_rows());
-        self.hot = std::mem::take(&mut self.hot).turn_over(self.pool, &best, &self.state, &self.open)?;
+        let count = self.hot_rows();
+        let (rows, numbers) = self.cold.best(self.rule, &self.state, &self.open, WARM * count);
+        self.warm = Warm::new(self.pool, &rows, &numbers, &self.pending, &self.state);
+        let best = self.warm.best(self.rule, &self.state, count);
+        let hot = std::mem::replace(&mut self.hot, Hot::none(self.pool, &self.state));
+        self.hot = hot.turn_over(self.pool, &best, &self.state, &self.open)?;
+        self.watched.clone_from(&self.open);
+        self.hot.rows().iter().for_each(|&row| self.watched[row] = false);
         Ok(())
     }
 }
