@@ -77,6 +77,10 @@ impl RowSource for Positional {
         (self.span.len() / self.float.size() as u64) as usize
     }
 
+    fn fits_f32(&self) -> bool {
+        self.float != Float::F64
+    }
+
     fn read_f64(&self, start: usize, out: &mut [f64]) {
         match self.float {
             Float::F64 => self.fetch(start, bytemuck::cast_slice_mut(out)),

@@ -192,12 +192,12 @@ fn columns_of_a_table_are_read_by_name() {
         ("emb", lists()),
     ]);
     let options = ReadOptions {
-        embedding: None,
         id: Some("number".into()),
         group: Some("text".into()),
         cost: Some("price".into()),
         label: Some("kind".into()),
         probabilities: Some("other".into()),
+        ..ReadOptions::default()
     };
     for (name, bytes) in tables(&table) {
         let pool = open_with(name, &bytes, &options);
@@ -273,11 +273,11 @@ fn a_header_is_told_from_numbers() {
 fn text_columns_are_read_by_name() {
     let options = ReadOptions {
         embedding: Some("v".into()),
-        id: None,
         group: Some("g".into()),
         cost: Some("c".into()),
         label: Some("l".into()),
         probabilities: Some("p".into()),
+        ..ReadOptions::default()
     };
     let csv = "g,c,l,v,p\nu,0.5,1,\"[1,2,3]\",\"[1,0]\"\nw,2,0,\"[4,5,6]\",\"[0.5,0.5]\"\n";
     let jsonl = "{\"g\":\"u\",\"c\":0.5,\"l\":1,\"v\":[1,2,3],\"p\":[1,0],\"more\":null}\n\n\

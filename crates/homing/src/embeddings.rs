@@ -147,10 +147,12 @@ impl<'a> Embeddings<'a> {
         }
     }
 
-    /// Tells a source of a row that is about to be read.
-    pub(crate) fn announce(&self, row: usize) {
-        if let Values::Source(source) = self.values {
-            source.announce(row * self.dim..(row + 1) * self.dim);
+    /// Tells a source of the rows that are about to be read, when they do not follow one another.
+    pub(crate) fn announce(&self, rows: &[usize]) {
+        if let Values::Source(source) = self.values
+            && runs(rows).nth(1).is_some()
+        {
+            runs(rows).for_each(|(_, range)| source.announce(range.start * self.dim..range.end * self.dim));
         }
     }
 
@@ -167,30 +169,39 @@ impl<'a> Embeddings<'a> {
     where
         'a: 'b,
     {
-        let at = range.start * self.dim..range.end * self.dim;
-        let buffer = &mut buffer[..at.len()];
-        match (self.values, self.offset) {
-            (Values::F32(v), None) => return &v[at],
-            (values, None) => values.write_f32(at, buffer),
-            (_, Some(_)) => {
-                let mut rows = vec![0.0; at.len()];
-                self.read(range, &mut rows);
-                buffer.iter_mut().zip(&rows).for_each(|(out, &x)| *out = x as f32);
-            }
+        if let (Values::F32(v), None) = (self.values, self.offset) {
+            return &v[range.start * self.dim..range.end * self.dim];
         }
+        let buffer = &mut buffer[..range.len() * self.dim];
+        self.read_f32(range, buffer);
         buffer
+    }
+
+    /// Writes the rows of `range` to `out` as f32.
+    fn read_f32(&self, range: Range<usize>, out: &mut [f32]) {
+        if self.offset.is_none() {
+            return self.values.write_f32(range.start * self.dim..range.end * self.dim, out);
+        }
+        let mut rows = vec![0.0; out.len()];
+        self.read(range, &mut rows);
+        out.iter_mut().zip(&rows).for_each(|(out, &x)| *out = x as f32);
     }
 
     /// Whether f32 holds every row exactly.
     pub(crate) fn fits_f32(&self) -> bool {
-        self.offset.is_none() && !matches!(self.values, Values::F64(_))
+        self.offset.is_none()
+            && match self.values {
+                Values::F64(_) => false,
+                Values::F32(_) | Values::F16(_) | Values::Bf16(_) => true,
+                Values::Source(source) => source.fits_f32(),
+            }
     }
 
     /// Some rows as f32, one after the other.
     pub(crate) fn gather_f32(&self, rows: &[usize], out: &mut [f32]) {
-        let mut buffer = vec![0.0; self.dim];
-        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(self.dim)) {
-            out.copy_from_slice(self.block_f32(row..row + 1, &mut buffer));
+        self.announce(rows);
+        for (at, range) in runs(rows) {
+            self.read_f32(range, &mut out[at.start * self.dim..at.end * self.dim]);
         }
     }
 
@@ -258,6 +269,16 @@ impl<'a> Embeddings<'a> {
     }
 }
 
+/// The stretches of a list in which each row follows the one before it: their places in the list, and their rows.
+pub(crate) fn runs(rows: &[usize]) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    let mut from = 0;
+    rows.chunk_by(|row, next| *next == row + 1).map(move |run| {
+        let at = from..from + run.len();
+        from = at.end;
+        (at, run[0]..run[0] + run.len())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,6 +303,13 @@ mod tests {
         values[3 * 600 + 1] = f32::NAN;
         let view = Embeddings::new(&values[..], 3).unwrap();
         assert_eq!(view.check_finite("pool"), Err(Error::NotFinite { what: "pool", row: 600 }));
+    }
+
+    #[test]
+    fn rows_in_sequence_are_one_run() {
+        let found: Vec<_> = runs(&[3, 4, 5, 9, 8, 9]).collect();
+        assert_eq!(found, [(0..3, 3..6), (3..4, 9..10), (4..6, 8..10)]);
+        assert_eq!(runs(&[]).count(), 0);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::embeddings::BLOCK;
+use crate::embeddings::{BLOCK, runs};
 use crate::{Embeddings, Error, Result};
 
 /// A view of points, one a row; copying it copies no data.
@@ -77,17 +77,17 @@ impl<'a> Points<'a> {
     /// Some points, one after the other.
     pub fn gather(&self, rows: &[usize]) -> Vec<f64> {
         let mut out = vec![0.0; rows.len() * self.dim()];
-        rows.iter().for_each(|&i| self.announce(i));
-        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(self.dim())) {
-            self.read(i..i + 1, out);
+        self.announce(rows);
+        for (at, range) in runs(rows) {
+            self.read(range, &mut out[at.start * self.dim()..at.end * self.dim()]);
         }
         out
     }
 
-    fn announce(&self, row: usize) {
-        self.embeddings().announce(row);
+    fn announce(&self, rows: &[usize]) {
+        self.embeddings().announce(rows);
         if let Points::LossGradient { probabilities, .. } = self {
-            probabilities.announce(row);
+            probabilities.announce(rows);
         }
     }
 

@@ -12,6 +12,9 @@ pub trait RowSource: Debug + Sync {
     /// How many numbers.
     fn count(&self) -> usize;
 
+    /// Whether f32 holds every number exactly.
+    fn fits_f32(&self) -> bool;
+
     /// Writes the numbers from `start` on to `out`, until it is full.
     fn read_f64(&self, start: usize, out: &mut [f64]);
 
