@@ -107,34 +107,26 @@ impl<'a> Cold<'a> {
         self.fresh = Errors { var: projected(&data_shrink), second };
         self.errors[0] = self.fresh;
         self.applied = Default::default();
-        self.each(
-            pool,
-            || probes.room(),
-            |_, rows, products, block| {
-                probes.multiply(rows, products);
-                let left = |from: usize, shrink: &[f64]| -> Vec<f32> {
-                    let len = block.norm_sq.len();
-                    if shrink.len() == dim {
-                        return products
-                            .squares(from, shrink.iter().copied(), len)
-                            .iter()
-                            .map(|&var| var as f32)
-                            .collect();
-                    }
-                    let known = products.squares(from, shrink.iter().map(|s| 1.0 - s), len);
-                    block.norm_sq.iter().zip(known).map(|(&whole, known)| (f64::from(whole) - known) as f32).collect()
-                };
-                let mut numbers = Numbers { var: left(0, &data_shrink), ..Numbers::default() };
-                if !joint.is_empty() {
-                    numbers.second = left(data.len(), &joint_shrink);
-                } else if let Some(root) = &root {
-                    root.sum(products, data.len(), &mut numbers);
-                } else if standardised.is_some() {
-                    numbers.second = products.of(data.len(), block.norm_sq.len()).to_vec();
+        self.each(pool, || probes.room(), |_, rows, products, block| {
+            probes.multiply(rows, products);
+            let left = |from: usize, shrink: &[f64]| -> Vec<f32> {
+                let len = block.norm_sq.len();
+                if shrink.len() == dim {
+                    return products.squares(from, shrink.iter().copied(), len).iter().map(|&var| var as f32).collect();
                 }
-                block.numbers[0] = numbers;
-            },
-        );
+                let known = products.squares(from, shrink.iter().map(|s| 1.0 - s), len);
+                block.norm_sq.iter().zip(known).map(|(&whole, known)| (f64::from(whole) - known) as f32).collect()
+            };
+            let mut numbers = Numbers { var: left(0, &data_shrink), ..Numbers::default() };
+            if !joint.is_empty() {
+                numbers.second = left(data.len(), &joint_shrink);
+            } else if let Some(root) = &root {
+                root.sum(products, data.len(), &mut numbers);
+            } else if standardised.is_some() {
+                numbers.second = products.of(data.len(), block.norm_sq.len()).to_vec();
+            }
+            block.numbers[0] = numbers;
+        });
     }
 
     /// Hands every block over with its rows, in parallel.
@@ -186,45 +178,41 @@ impl<'a> Cold<'a> {
         let found = Mutex::new(Vec::new());
         let counts: Vec<AtomicUsize> = draft.iter().map(|_| AtomicUsize::new(0)).collect();
         let gamma = gamma(self.dim);
-        self.each(
-            pool,
-            || walk.room(),
-            |b, rows, products, block| {
-                let mut numbers = std::mem::take(&mut block.numbers[0]);
-                let mut hits: Vec<usize> = Vec::new();
-                let mut checkpoint = 0;
-                walk.take(rows, products, &mut numbers, |j, numbers| {
-                    let Some(t) = j.checked_sub(first) else { return };
-                    if checkpoint <= CHECKPOINTS && t == applied[checkpoint] {
-                        block.numbers[checkpoint].copy(numbers);
-                        checkpoint += 1;
-                    }
-                    let Some(step) = draft.get(t).filter(|_| t < sound(&counts)) else { return };
-                    let std_weights = match &step.second {
-                        Second::Standardised { weights } => norm_sq(weights).sqrt(),
-                        _ => 0.0,
-                    };
-                    let bounded = Bounded {
-                        var_error: errors[j].var.total(),
-                        second_error: errors[j].second.total(),
-                        std_cov_error: gamma * std_weights,
-                        ..bounded(state, numbers, block.norm_sq)
-                    };
-                    let bar = step.key - crate::choose::TIE * step.key.abs();
-                    if !rule.may_reach((bar - 1e-5 * bar.abs()) as f32, &bounded) {
-                        return;
-                    }
-                    hits.clear();
-                    rule.reach(bar, &bounded, &mut hits);
-                    hits.retain(|&i| outside(b * BLOCK + i, t));
-                    if !hits.is_empty() {
-                        counts[t].fetch_add(hits.len(), Ordering::Relaxed);
-                        let mut found = found.lock().expect("no panic while it is held");
-                        found.extend(hits.iter().map(|&i| (t, b * BLOCK + i)));
-                    }
-                });
-            },
-        );
+        self.each(pool, || walk.room(), |b, rows, products, block| {
+            let mut numbers = std::mem::take(&mut block.numbers[0]);
+            let mut hits: Vec<usize> = Vec::new();
+            let mut checkpoint = 0;
+            walk.take(rows, products, &mut numbers, |j, numbers| {
+                let Some(t) = j.checked_sub(first) else { return };
+                if checkpoint <= CHECKPOINTS && t == applied[checkpoint] {
+                    block.numbers[checkpoint].copy(numbers);
+                    checkpoint += 1;
+                }
+                let Some(step) = draft.get(t).filter(|_| t < sound(&counts)) else { return };
+                let std_weights = match &step.second {
+                    Second::Standardised { weights } => norm_sq(weights).sqrt(),
+                    _ => 0.0,
+                };
+                let bounded = Bounded {
+                    var_error: errors[j].var.total(),
+                    second_error: errors[j].second.total(),
+                    std_cov_error: gamma * std_weights,
+                    ..bounded(state, numbers, block.norm_sq)
+                };
+                let bar = step.key - crate::choose::TIE * step.key.abs();
+                if !rule.may_reach((bar - 1e-5 * bar.abs()) as f32, &bounded) {
+                    return;
+                }
+                hits.clear();
+                rule.reach(bar, &bounded, &mut hits);
+                hits.retain(|&i| outside(b * BLOCK + i, t));
+                if !hits.is_empty() {
+                    counts[t].fetch_add(hits.len(), Ordering::Relaxed);
+                    let mut found = found.lock().expect("no panic while it is held");
+                    found.extend(hits.iter().map(|&i| (t, b * BLOCK + i)));
+                }
+            });
+        });
         let sound = sound(&counts);
         let found = found.into_inner().expect("no panic while it is held").into_iter();
         let mut rows: Vec<usize> = found.filter(|&(t, _)| t < sound).map(|(_, row)| row).collect();

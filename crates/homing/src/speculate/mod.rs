@@ -135,7 +135,9 @@ impl State {
         // VTL sees the targets through ΨᵀΨ alone, and no more rows than dimensions say all of that.
         let many = |targets: &Targets| wants.sq_cov && targets.vars.len() > targets.dim;
         let targets = targets.map(|targets| match targets {
-            targets if many(&targets) => Targets::new(condense(&targets.points, targets.dim), targets.dim, &mut data),
+            targets if many(&targets) => {
+                Targets::new(condense(&targets.points, targets.dim), targets.dim, &mut data)
+            }
             targets => targets,
         });
         let linear = |law: Law<'_>| match law {
@@ -342,17 +344,7 @@ impl<'a> Speculator<'a> {
         self.draft = if fully { self.draft * 2 } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
         self.renew(&challenge);
         let r = self.choose_hot();
-        eprintln!(
-            "draft {:.3} verify {:.3} settle {:.3} rest {:.3} s={} pend={pend} agreed={agreed} winner={} challengers={} sound={}",
-            (t1 - t0).as_secs_f64(),
-            (t2 - t1).as_secs_f64(),
-            (t3 - t2).as_secs_f64(),
-            t3.elapsed().as_secs_f64(),
-            steps.len(),
-            winner.is_some(),
-            challenge.rows.len(),
-            challenge.sound
-        );
+        eprintln!("draft {:.3} verify {:.3} settle {:.3} rest {:.3} s={} pend={pend} agreed={agreed} winner={} challengers={} sound={}", (t1-t0).as_secs_f64(), (t2-t1).as_secs_f64(), (t3-t2).as_secs_f64(), t3.elapsed().as_secs_f64(), steps.len(), winner.is_some(), challenge.rows.len(), challenge.sound);
         r
     }
 

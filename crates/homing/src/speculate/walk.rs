@@ -140,7 +140,12 @@ impl Numbers {
 
 impl<'s> Walk<'s> {
     /// `state` is the one after the steps. With a `root`, VTL's sums are computed anew before the step that it comes with.
-    pub fn new(dim: usize, steps: impl Iterator<Item = &'s Step>, state: &State, anew: Option<(usize, Root)>) -> Self {
+    pub fn new(
+        dim: usize,
+        steps: impl Iterator<Item = &'s Step>,
+        state: &State,
+        anew: Option<(usize, Root)>,
+    ) -> Self {
         let steps: Vec<&Step> = steps.collect();
         let of_step = |step: &&'s Step| [Some(&step.data[..]), step.second.weights()].into_iter().flatten();
         let after = state.standardised();
