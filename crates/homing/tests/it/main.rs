@@ -10,4 +10,5 @@ mod oracle;
 mod paper;
 mod picks;
 mod reference;
+mod sources;
 mod target_spaces;

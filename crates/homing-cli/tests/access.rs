@@ -1,0 +1,177 @@
+//! Pools that are read from their file rather than mapped: the same picks, within the memory that is allowed.
+
+mod folder;
+mod npy;
+
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::CommandCargoExt;
+use folder::Folder;
+use npy::npy;
+
+/// Rows × dim singles without a pattern.
+fn singles(rows: usize, dim: usize) -> Vec<u8> {
+    let number = |i: usize| (((i * 2_654_435_761) % 1_000_003) as f32 / 500_001.5 - 1.0).to_le_bytes();
+    (0..rows * dim).flat_map(number).collect()
+}
+
+/// The folder with a .npy pool of 300 × 3 numbers, and probabilities of pool and targets.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::write(folder.path("pool.npy"), npy("<f4", "(300, 3)", &singles(300, 3))).unwrap();
+    let row = |i: usize| {
+        let p = (i + 1) as f32 / 302.0;
+        [p, 1.0 - p].map(f32::to_le_bytes).concat()
+    };
+    fs::write(folder.path("p.npy"), npy("<f4", "(300, 2)", &(0..300).flat_map(row).collect::<Vec<_>>())).unwrap();
+    folder.write("tp.csv", "0.3,0.7\n0.9,0.1\n");
+    folder
+}
+
+#[test]
+fn every_rule_and_option_picks_the_same_rows() {
+    let folder = folder();
+    folder.write("known.txt", "3\n4\n250\n");
+    let rules = homing::STRATEGIES.iter().map(|entry| format!("--rule {} --probabilities p.npy", entry.name));
+    let options = [
+        "--center",
+        "--kernel gaussian:1",
+        "--kernel loss-gradient --probabilities p.npy --target-probabilities tp.csv",
+        "--observed known.txt",
+        "--observed targets.csv",
+        "--stop-variance 0.9",
+        "--round-size 2 --target-sample 1",
+    ];
+    for options in rules.chain(options.map(str::to_owned)) {
+        let picks = |access: &str| {
+            let select = "select pool.npy --targets targets.csv -n 6 --out - --quiet";
+            folder.succeeds(&format!("{select} --pool-access {access} {options}"))
+        };
+        let mapped = picks("map");
+        assert!(mapped.lines().count() > 1, "{options}");
+        assert_eq!(mapped, picks("read"), "{options}");
+        assert_eq!(mapped, picks("auto"), "{options}");
+    }
+}
+
+#[test]
+fn the_report_tells_the_same_and_verbose_says_how_the_pool_was_had() {
+    let folder = folder();
+    let told = |access: &str| {
+        let output = folder.homing(&format!(
+            "select pool.npy --targets targets.csv -n 6 --out picks.csv --report {access}.html --verbose --pool-access {access}"
+        ));
+        assert!(output.status.success());
+        let page = fs::read_to_string(folder.path(&format!("{access}.html"))).unwrap();
+        (String::from_utf8(output.stderr).unwrap(), page.matches("<circle").count())
+    };
+    let (mapped, read) = (told("map"), told("read"));
+    assert!(mapped.0.contains("which was mapped"), "{}", mapped.0);
+    assert!(read.0.contains("which was read from its file"), "{}", read.0);
+    assert_eq!(mapped.1, read.1);
+    let csv = folder.homing("select pool.csv --cost-column cost --targets targets.csv -n 6 --out picks.csv --verbose");
+    assert!(String::from_utf8(csv.stderr).unwrap().contains("which was held in memory"));
+    let select = "select pool.csv --cost-column cost --targets targets.csv -n 6 --out o.csv";
+    folder.refuses(&format!("{select} --pool-access read"), &["pool.csv", "convert it to .npy"]);
+    folder.refuses(&format!("{select} --pool-access sideways"), &["sideways", "see --help"]);
+}
+
+/// Bytes that a process has asked to read.
+fn bytes_read(process: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse().ok()
+}
+
+#[test]
+fn a_pool_that_shrinks_in_the_middle_ends_the_run_and_leaves_no_file() {
+    let folder = folder();
+    let (rows, dim) = (4000, 16);
+    let file = npy("<f4", &format!("({rows}, {dim})"), &singles(rows, dim));
+    fs::write(folder.path("pool.npy"), &file).unwrap();
+    fs::write(folder.path("targets.npy"), npy("<f4", "(2, 16)", &singles(2, dim))).unwrap();
+    // One pass a pick: far more work than is waited for.
+    let arguments = "select pool.npy --targets targets.npy -n 3999 --rule k-means++ --pool-access read --out picks.csv \
+                     --report report.html";
+    let process = Command::cargo_bin("homing")
+        .unwrap()
+        .current_dir(folder.path(""))
+        .args(arguments.split_whitespace())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let passes = 5 * file.len() as u64;
+    while bytes_read(process.id()).is_some_and(|read| read < passes) && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    File::options().write(true).open(folder.path("pool.npy")).unwrap().set_len(file.len() as u64 / 2).unwrap();
+    let output = process.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(output.stdout.is_empty());
+    assert_eq!(said.trim_end().lines().count(), 1, "one sentence: {said}");
+    let found = (file.len() / 2).to_string();
+    for word in ["pool.npy is cut short", &file.len().to_string(), &found, "copy or write it again"] {
+        assert!(said.contains(word), "no '{word}' in: {said}");
+    }
+    assert!(!folder.path("picks.csv").exists() && !folder.path("report.html").exists());
+}
+
+/// A pool of twice the address space that the process may have.
+#[cfg(unix)]
+#[test]
+fn a_pool_larger_than_the_address_space_is_read() {
+    const LIMIT_KB: usize = 300_000;
+    let under_limit = |folder: &Folder, arguments: &str| {
+        let program = Command::cargo_bin("homing").unwrap().get_program().to_owned();
+        Command::new("sh")
+            .arg("-c")
+            .arg(format!("ulimit -v {LIMIT_KB} || exit 77; exec \"$0\" \"$@\""))
+            .arg(program)
+            .args(arguments.split_whitespace())
+            .current_dir(folder.path(""))
+            .output()
+            .unwrap()
+    };
+    let folder = Folder::new();
+    if under_limit(&folder, "rules").status.code() == Some(77) {
+        println!("skipped: this shell cannot limit the address space (ulimit -v)");
+        return;
+    }
+    // Zeros but for a few rows: the file has holes, and takes no room on the disk.
+    let (rows, dim) = (300_000, 512);
+    let header = npy("<f4", &format!("({rows}, {dim})"), &[]);
+    let mut file = File::create(folder.path("pool.npy")).unwrap();
+    file.set_len((header.len() + rows * dim * 4) as u64).unwrap();
+    file.write_all(&header).unwrap();
+    let told = [7, 70_000, 150_001, 299_999];
+    for (i, row) in told.into_iter().enumerate() {
+        file.seek(SeekFrom::Start((header.len() + row * dim * 4) as u64)).unwrap();
+        file.write_all(&singles(1 + i, dim)[i * dim * 4..]).unwrap();
+    }
+    drop(file);
+    fs::write(folder.path("targets.npy"), npy("<f4", &format!("(4, {dim})"), &singles(4, dim))).unwrap();
+
+    let select = "select pool.npy --targets targets.npy -n 4 --threads 2";
+    let output = under_limit(&folder, &format!("{select} --verbose --out picks.csv"));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("which was read from its file"), "{said}");
+    folder.succeeds(&format!("{select} --pool-access map --out mapped.csv --quiet"));
+    let picks = fs::read_to_string(folder.path("picks.csv")).unwrap();
+    assert_eq!(picks, fs::read_to_string(folder.path("mapped.csv")).unwrap());
+    let mut rows: Vec<usize> =
+        picks.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, told, "the rows that are not zero");
+
+    // The limit does hold.
+    let output = under_limit(&folder, &format!("{select} --pool-access map --out no.csv"));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("address space") && said.contains("--pool-access read"), "{said}");
+    assert!(!folder.path("no.csv").exists());
+}
