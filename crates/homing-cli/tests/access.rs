@@ -156,17 +156,15 @@ fn a_pool_larger_than_the_address_space_is_read() {
     drop(file);
     fs::write(folder.path("targets.npy"), npy("<f4", &format!("(4, {dim})"), &singles(4, dim))).unwrap();
 
-    let select = "select pool.npy --targets targets.npy -n 4 --threads 2";
+    let select = "select pool.npy --targets targets.npy -n 2 --threads 2";
     let output = under_limit(&folder, &format!("{select} --verbose --out picks.csv"));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && said.contains("which was read from its file"), "{said}");
     folder.succeeds(&format!("{select} --pool-access map --out mapped.csv --quiet"));
     let picks = fs::read_to_string(folder.path("picks.csv")).unwrap();
     assert_eq!(picks, fs::read_to_string(folder.path("mapped.csv")).unwrap());
-    let mut rows: Vec<usize> =
-        picks.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
-    rows.sort_unstable();
-    assert_eq!(rows, told, "the rows that are not zero");
+    let row = |line: &str| line.split(',').nth(1).unwrap().parse().unwrap();
+    assert!(picks.lines().skip(1).all(|line| told.contains(&row(line))), "zeros tell nothing: {picks}");
 
     // The limit does hold.
     let output = under_limit(&folder, &format!("{select} --pool-access map --out no.csv"));
