@@ -4,7 +4,7 @@ use std::vec::IntoIter;
 
 use crate::choose::{Limits, Scorer, take_best, take_top};
 use crate::ledger::{Ledger, given_targets};
-use crate::speculate::{Speculator, State};
+use crate::speculate::{Ahead, Speculator, State};
 use crate::strategy::{Batch, Choice};
 use crate::task::Engine;
 use crate::tracker::{Targets, Tracker};
@@ -47,7 +47,7 @@ enum Source<'s, 'a> {
     /// One pass a pick.
     Step(Box<Tracker<'a>>),
     /// Many picks a pass.
-    Ahead(Box<Speculator<'s>>),
+    Ahead(Box<dyn Ahead<'s> + 's>),
     /// Scored once.
     Top(IntoIter<(usize, f64)>),
 }
@@ -73,7 +73,7 @@ impl<'s, 'a> Round<'s, 'a> {
     ) -> Result<Self> {
         let speculator = speculator(setup, ledger, limits, number)?;
         let source = match speculator {
-            Some(speculator) => Source::Ahead(Box::new(speculator)),
+            Some(engine) => Source::Ahead(engine),
             None => Source::Step(Box::new(tracker(setup, ledger, picks, number)?)),
         };
         Ok(Self { setup, source, left: size, number, passes: 0 })
@@ -91,13 +91,21 @@ impl<'s, 'a> Round<'s, 'a> {
         self.left -= 1;
         loop {
             match &mut self.source {
-                Source::Ahead(speculator) => {
-                    if let Ok(next) = speculator.next(left) {
+                Source::Ahead(engine) => {
+                    if let Ok(next) = engine.next(left) {
                         next.iter().for_each(|&(row, _)| limits.take(row));
                         return Ok(next);
                     }
-                    self.passes += speculator.passes;
-                    self.source = Source::Step(Box::new(tracker(self.setup, ledger, picks, self.number)?));
+                    self.passes += engine.passes();
+                    let Source::Ahead(engine) =
+                        std::mem::replace(&mut self.source, Source::Top(Vec::new().into_iter()))
+                    else {
+                        unreachable!("matched above")
+                    };
+                    self.source = match engine.climb() {
+                        Some(engine) => Source::Ahead(engine),
+                        None => Source::Step(Box::new(tracker(self.setup, ledger, picks, self.number)?)),
+                    };
                 }
                 Source::Step(tracker) if strategy.batch == Batch::Sequential => {
                     return Ok(take_best(&setup.scorer(tracker, picks.len()), limits));
@@ -124,7 +132,7 @@ impl<'s, 'a> Round<'s, 'a> {
         self.passes
             + match &self.source {
                 Source::Step(tracker) => tracker.passes,
-                Source::Ahead(speculator) => speculator.passes,
+                Source::Ahead(engine) => engine.passes(),
                 Source::Top(_) => 0,
             }
     }
@@ -172,7 +180,7 @@ fn speculator<'s>(
     ledger: &mut Ledger<'_>,
     limits: &Limits<'_>,
     number: u64,
-) -> Result<Option<Speculator<'s>>> {
+) -> Result<Option<Box<dyn Ahead<'s> + 's>>> {
     let (plan, strategy) = (setup.plan, &setup.plan.strategy);
     let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return Ok(None) };
     let wanted = match plan.engine {
@@ -188,5 +196,6 @@ fn speculator<'s>(
     let joint = joint(setup, ledger, targets.as_ref());
     let state = State::new(ledger.data.clone(), joint, targets, strategy.wants(), setup.noise_var);
     let open = limits.open().to_vec();
-    Ok(state.and_then(|state| Speculator::new(pool, norms, &*strategy.rule, state, open)))
+    let engine = state.and_then(|state| Speculator::new(pool, norms, &*strategy.rule, state, open));
+    Ok(engine.map(|engine| Box::new(engine) as Box<dyn Ahead<'s> + 's>))
 }
