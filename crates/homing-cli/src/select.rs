@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing::{Ended, Engine, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
+use homing::{Ended, Engine, Greedy, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
 use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
 
 use crate::inputs::{ColumnArguments, Files, Inputs, PoolAccess, kernel_of, points_of};
@@ -98,6 +98,10 @@ struct MoreArguments {
     /// Let a row be picked more than once.
     #[arg(long)]
     repeat: bool,
+    /// What each pick is the best of: exact (all rows), stochastic:EPSILON (a random sample of them) or partitioned:PARTS (a
+    /// random part, then the picks of all parts). The guarantee of the latter two is printed.
+    #[arg(long, value_name = "HOW", default_value = "exact")]
+    greedy: String,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -189,6 +193,9 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     write_results(arguments, &inputs, &task, &plan, &selection, reading, choosing)?;
     if !arguments.quiet {
         eprintln!("{}", closing_line(&task, &plan, &selection, reading, choosing));
+    }
+    if let Some(guarantee) = plan.greedy.guarantee(&plan.strategy).filter(|_| !arguments.quiet) {
+        eprintln!("{guarantee}");
     }
     if arguments.verbose {
         eprintln!("{} passes over the pool, which was {}", selection.passes, inputs.source.place());
@@ -296,8 +303,21 @@ fn plan_of(arguments: &Arguments) -> Result<Plan> {
         quotas: Vec::new(),
         budget: more.budget,
         repeat: more.repeat,
+        greedy: greedy_of(&more.greedy)?,
         engine: Engine::Auto,
     })
+}
+
+/// `exact`, `stochastic:EPSILON` or `partitioned:PARTS`.
+fn greedy_of(given: &str) -> Result<Greedy> {
+    let wrong =
+        || format!("--greedy {given} is none of exact, stochastic:EPSILON (0.1, say) and partitioned:PARTS (8, say)");
+    match given.split_once(':') {
+        None if given == "exact" => Ok(Greedy::Exact),
+        Some(("stochastic", epsilon)) => Ok(Greedy::Stochastic { epsilon: epsilon.parse().with_context(wrong)? }),
+        Some(("partitioned", parts)) => Ok(Greedy::Partitioned { parts: parts.parse().with_context(wrong)? }),
+        _ => bail!(wrong()),
+    }
 }
 
 fn target_sampling(given: Option<&str>, inputs: &Inputs) -> Result<TargetSampling> {

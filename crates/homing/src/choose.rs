@@ -48,7 +48,8 @@ impl<'a> Limits<'a> {
         self.open.iter().filter(|&&open| open).count()
     }
 
-    fn allows(&self, row: usize) -> bool {
+    /// Whether a row may be picked now.
+    pub fn allows(&self, row: usize) -> bool {
         self.open[row]
             && self.costs.is_none_or(|costs| self.spent + costs[row] <= self.budget)
             && self.groups.is_none_or(|groups| self.quotas.get(groups[row]).is_none_or(|&left| left > 0))
@@ -111,6 +112,8 @@ impl Scored {
 pub(crate) struct Scorer<'s, 't, N> {
     pub strategy: &'s Strategy,
     pub tracker: &'s Tracker<'t>,
+    /// The pool rows that the tracker's are; none where it has them all.
+    pub rows: Option<&'s [usize]>,
     /// ρ² of a row.
     pub noise_at: N,
     pub seed: u64,
@@ -169,27 +172,33 @@ fn score_blocks<T: Send>(
     limits: &Limits<'_>,
     keep: impl Fn(Vec<Scored>) -> T + Sync,
 ) -> Vec<T> {
-    let Scorer { strategy, tracker, noise_at, seed, pick } = scorer;
+    let Scorer { strategy, tracker, rows, noise_at, seed, pick } = scorer;
     let in_block = |b: usize| {
         let mut rng = generator(*seed, Stream::Pick(*pick));
         rng.set_word_pos(2 * (b * BLOCK) as u128);
         let mut scored = Vec::with_capacity(BLOCK);
-        tracker.for_each_in(b, noise_at, |row, candidate| {
-            let race = (strategy.choice == Choice::Proportional).then(|| 1.0 - rng.random::<f64>());
-            if !limits.allows(row) {
-                return;
-            }
-            let score = strategy.rule.score(candidate);
-            let key = match race {
-                None if limits.costs.is_none() => strategy.rule.key(candidate),
-                None => score,
-                // The largest of ln(Uᵢ)/wᵢ is row i with probability wᵢ/Σw (Efraimidis and Spirakis).
-                Some(uniform) if score > 0.0 => uniform.ln() / score,
-                Some(_) => f64::NEG_INFINITY,
-            };
-            let key = if key.is_nan() { f64::NEG_INFINITY } else { limits.per_cost(row, key) };
-            scored.push(Scored { row, score, key });
-        });
+        let number = |at: usize| rows.map_or(at, |rows| rows[at]);
+        tracker.for_each_in(
+            b,
+            |at| noise_at(number(at)),
+            |at, candidate| {
+                let row = number(at);
+                let race = (strategy.choice == Choice::Proportional).then(|| 1.0 - rng.random::<f64>());
+                if !limits.allows(row) {
+                    return;
+                }
+                let score = strategy.rule.score(candidate);
+                let key = match race {
+                    None if limits.costs.is_none() => strategy.rule.key(candidate),
+                    None => score,
+                    // The largest of ln(Uᵢ)/wᵢ is row i with probability wᵢ/Σw (Efraimidis and Spirakis).
+                    Some(uniform) if score > 0.0 => uniform.ln() / score,
+                    Some(_) => f64::NEG_INFINITY,
+                };
+                let key = if key.is_nan() { f64::NEG_INFINITY } else { limits.per_cost(row, key) };
+                scored.push(Scored { row, score, key });
+            },
+        );
         keep(scored)
     };
     (0..tracker.blocks()).into_par_iter().map(in_block).collect()

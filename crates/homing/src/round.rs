@@ -3,12 +3,13 @@
 use std::vec::IntoIter;
 
 use crate::choose::{Limits, Scorer, take_best, take_top};
+use crate::greedy::{sample, sample_size};
 use crate::ledger::{Ledger, given_targets};
-use crate::speculate::{Speculator, State};
+use crate::speculate::{Ahead, Speculator, State};
 use crate::strategy::{Batch, Choice};
 use crate::task::Engine;
 use crate::tracker::{Targets, Tracker};
-use crate::{Kernel, Noise, Pick, Plan, Points, Result, TargetSampling, Task};
+use crate::{Embeddings, Greedy, Kernel, Noise, Pick, Plan, Points, Result, TargetSampling, Task};
 
 /// Below this many rows a pass costs less than drafting does.
 const FEW_ROWS: usize = 4096;
@@ -38,7 +39,8 @@ impl Setup<'_, '_> {
         picks: usize,
     ) -> Scorer<'t, 'b, impl Fn(usize) -> f64 + Sync> {
         let noise_at = |row: usize| self.noise_at(row);
-        Scorer { strategy: &self.plan.strategy, tracker, noise_at, seed: self.plan.seed, pick: picks as u64 }
+        let strategy = &self.plan.strategy;
+        Scorer { strategy, tracker, rows: None, noise_at, seed: self.plan.seed, pick: picks as u64 }
     }
 }
 
@@ -47,7 +49,9 @@ enum Source<'s, 'a> {
     /// One pass a pick.
     Step(Box<Tracker<'a>>),
     /// Many picks a pass.
-    Ahead(Box<Speculator<'s>>),
+    Ahead(Box<dyn Ahead<'s> + 's>),
+    /// Each the best of so many random rows.
+    Sample(usize),
     /// Scored once.
     Top(IntoIter<(usize, f64)>),
 }
@@ -71,9 +75,12 @@ impl<'s, 'a> Round<'s, 'a> {
         size: usize,
         number: u64,
     ) -> Result<Self> {
-        let speculator = speculator(setup, ledger, limits, number)?;
-        let source = match speculator {
-            Some(speculator) => Source::Ahead(Box::new(speculator)),
+        if let Greedy::Stochastic { epsilon } = setup.plan.greedy {
+            let source = Source::Sample(sample_size(setup.pool.rows(), setup.plan.count, epsilon));
+            return Ok(Self { setup, source, left: size, number, passes: 0 });
+        }
+        let source = match speculator(setup, ledger, limits, number)? {
+            Some(engine) => Source::Ahead(engine),
             None => Source::Step(Box::new(tracker(setup, ledger, picks, number)?)),
         };
         Ok(Self { setup, source, left: size, number, passes: 0 })
@@ -91,13 +98,21 @@ impl<'s, 'a> Round<'s, 'a> {
         self.left -= 1;
         loop {
             match &mut self.source {
-                Source::Ahead(speculator) => {
-                    if let Ok(next) = speculator.next(left) {
+                Source::Ahead(engine) => {
+                    if let Ok(next) = engine.next(left) {
                         next.iter().for_each(|&(row, _)| limits.take(row));
                         return Ok(next);
                     }
-                    self.passes += speculator.passes;
-                    self.source = Source::Step(Box::new(tracker(self.setup, ledger, picks, self.number)?));
+                    self.passes += engine.passes();
+                    let Source::Ahead(engine) =
+                        std::mem::replace(&mut self.source, Source::Top(Vec::new().into_iter()))
+                    else {
+                        unreachable!("matched above")
+                    };
+                    self.source = match engine.climb() {
+                        Some(engine) => Source::Ahead(engine),
+                        None => Source::Step(Box::new(tracker(self.setup, ledger, picks, self.number)?)),
+                    };
                 }
                 Source::Step(tracker) if strategy.batch == Batch::Sequential => {
                     return Ok(take_best(&setup.scorer(tracker, picks.len()), limits));
@@ -106,6 +121,10 @@ impl<'s, 'a> Round<'s, 'a> {
                     let top = take_top(&setup.scorer(tracker, picks.len()), limits, left);
                     self.passes += tracker.passes;
                     self.source = Source::Top(top.into_iter());
+                }
+                Source::Sample(size) => {
+                    let rows = sample(limits, *size, setup.plan.seed, picks.len() as u64);
+                    return best_of(setup, ledger, picks, limits, &rows, self.number);
                 }
                 Source::Top(top) => return Ok(top.next()),
             }
@@ -124,10 +143,33 @@ impl<'s, 'a> Round<'s, 'a> {
         self.passes
             + match &self.source {
                 Source::Step(tracker) => tracker.passes,
-                Source::Ahead(speculator) => speculator.passes,
-                Source::Top(_) => 0,
+                Source::Ahead(engine) => engine.passes(),
+                Source::Top(_) | Source::Sample(_) => 0,
             }
     }
+}
+
+/// Takes the best of some rows, scored from nothing.
+fn best_of(
+    setup: &Setup<'_, '_>,
+    ledger: &mut Ledger<'_>,
+    picks: &[Pick],
+    limits: &mut Limits<'_>,
+    rows: &[usize],
+    number: u64,
+) -> Result<Option<(usize, f64)>> {
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let points = setup.pool.gather(rows);
+    let probabilities = setup.task.probabilities.map(|p| (Points::from(p).gather(rows), p.dim()));
+    let probabilities = match &probabilities {
+        Some((values, classes)) => Some(Embeddings::new(&values[..], *classes)?),
+        None => None,
+    };
+    let pool = Embeddings::new(&points[..], setup.pool.dim())?.into();
+    let tracker = tracker_of(setup, pool, probabilities, ledger, picks, number)?;
+    Ok(take_best(&Scorer { rows: Some(rows), ..setup.scorer(&tracker, picks.len()) }, limits))
 }
 
 /// The targets of a round.
@@ -154,6 +196,18 @@ fn tracker<'a, 'l: 'a>(
     picks: &[Pick],
     number: u64,
 ) -> Result<Tracker<'a>> {
+    tracker_of(setup, setup.pool, setup.task.probabilities, ledger, picks, number)
+}
+
+/// A tracker of some points, which need not be those of the pool.
+fn tracker_of<'a, 'l: 'a>(
+    setup: &Setup<'_, 'a>,
+    points: Points<'a>,
+    probabilities: Option<Embeddings<'a>>,
+    ledger: &mut Ledger<'l>,
+    picks: &[Pick],
+    number: u64,
+) -> Result<Tracker<'a>> {
     let (task, wants) = (setup.task, setup.plan.strategy.wants());
     let targets = targets(setup, ledger, number)?;
     let joint = joint(setup, ledger, targets.as_ref());
@@ -164,7 +218,7 @@ fn tracker<'a, 'l: 'a>(
         near.extend(task.observed_points.map(|points| points.to_vec()).unwrap_or_default());
     }
     let given = (ledger.data.clone(), joint);
-    Ok(Tracker::new(setup.pool, setup.kernel, wants, task.probabilities, targets, given, &near))
+    Ok(Tracker::new(points, setup.kernel, wants, probabilities, targets, given, &near))
 }
 
 fn speculator<'s>(
@@ -172,7 +226,7 @@ fn speculator<'s>(
     ledger: &mut Ledger<'_>,
     limits: &Limits<'_>,
     number: u64,
-) -> Result<Option<Speculator<'s>>> {
+) -> Result<Option<Box<dyn Ahead<'s> + 's>>> {
     let (plan, strategy) = (setup.plan, &setup.plan.strategy);
     let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return Ok(None) };
     let wanted = match plan.engine {
@@ -188,5 +242,6 @@ fn speculator<'s>(
     let joint = joint(setup, ledger, targets.as_ref());
     let state = State::new(ledger.data.clone(), joint, targets, strategy.wants(), setup.noise_var);
     let open = limits.open().to_vec();
-    Ok(state.and_then(|state| Speculator::new(pool, norms, &*strategy.rule, state, open)))
+    let engine = state.and_then(|state| Speculator::new(pool, norms, &*strategy.rule, state, open));
+    Ok(engine.map(|engine| Box::new(engine) as Box<dyn Ahead<'s> + 's>))
 }

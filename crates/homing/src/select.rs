@@ -8,12 +8,13 @@ use crate::irreducible::irreducible_given;
 use crate::kernels::Product;
 use crate::law::Law;
 use crate::ledger::Ledger;
+use crate::partition::select_partitioned;
 use crate::round::{Round, Setup};
 use crate::rules::TargetNoise;
 use crate::selection::{Ended, Pick, Selection};
 use crate::strategy::Space;
 use crate::task::{Survey, check};
-use crate::{Error, Kernel, Noise, Plan, Points, Result, Task};
+use crate::{Error, Greedy, Kernel, Noise, Plan, Points, Result, Task};
 
 /// How far a selection is.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,10 @@ fn choose(
     plan: &Plan,
     mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Selection> {
+    if let Greedy::Partitioned { parts } = plan.greedy {
+        let progress: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()> = &mut progress;
+        return select_partitioned(task, plan, parts, progress);
+    }
     check(task, plan)?;
     let mut limits = Limits::new(task, plan);
     let available = limits.available();
@@ -124,7 +129,7 @@ fn choose(
 const LEAST_NOISE: f64 = 1e30;
 
 /// ρ² of the plan: given, or relative to the pool's mean prior variance.
-fn noise_var(noise: Noise, mean_var: f64) -> f64 {
+pub(crate) fn noise_var(noise: Noise, mean_var: f64) -> f64 {
     match noise {
         Noise::Std(std) => std * std,
         // Rows that are all zero teach nothing under any noise.

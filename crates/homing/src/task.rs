@@ -3,7 +3,7 @@
 use crate::embeddings::BLOCK;
 use crate::points::check_probabilities;
 use crate::strategy::{Batch, Space};
-use crate::{Embeddings, Error, Kernel, Linear, Points, Result, Strategy, TargetSampling};
+use crate::{Embeddings, Error, Greedy, Kernel, Linear, Points, Result, Strategy, TargetSampling};
 
 /// The data of a selection. Only the pool is required; rules about targets need targets.
 #[derive(Clone, Copy)]
@@ -80,6 +80,8 @@ pub struct Plan {
     pub budget: Option<f64>,
     /// Whether a row may be picked again.
     pub repeat: bool,
+    /// What each pick is the best of.
+    pub greedy: Greedy,
     /// How the picks are computed.
     pub engine: Engine,
 }
@@ -97,6 +99,7 @@ impl Default for Plan {
             quotas: Vec::new(),
             budget: None,
             repeat: false,
+            greedy: Greedy::Exact,
             engine: Engine::Auto,
         }
     }
@@ -261,6 +264,7 @@ pub(crate) fn check(task: &Task<'_>, plan: &Plan) -> Result<()> {
     if plan.repeat && strategy.batch == Batch::TopB {
         return Err(Error::Unsupported("a rule that scores once cannot repeat a row; leave repetition out"));
     }
+    plan.greedy.check(plan)?;
     if plan.round_size == Some(0) {
         return Err(Error::Setting { name: "the round size", value: 0.0, expected: "it must be at least 1" });
     }

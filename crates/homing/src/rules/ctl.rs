@@ -20,7 +20,7 @@ impl Rule for Ctl {
     }
 
     fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
-        block.any(|low, _, std_cov| !(std_cov < bar * low.sqrt()))
+        !block.all(|low, _, std_cov| std_cov < bar * low.sqrt())
     }
 }
 

@@ -29,7 +29,7 @@ impl Rule for Itl {
 
     fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
         let noise = block.noise_var as f32;
-        block.any(|_, high, given| !(high - given.max(0.0) < bar * (given.max(0.0) + noise)))
+        !block.all(|_, high, given| high - given.max(0.0) < bar * (given.max(0.0) + noise))
     }
 }
 

@@ -75,13 +75,39 @@ pub trait Rule: Send + Sync {
     }
 }
 
+/// Numbers of a block of candidates, in the precision that they are kept in.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub enum Reals<'a> {
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+}
+
+impl Reals<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Reals::F32(list) => list.len(),
+            Reals::F64(list) => list.len(),
+        }
+    }
+
+    /// The number in place `i`; zero where nothing is kept.
+    #[inline]
+    fn get(&self, i: usize) -> f64 {
+        match self {
+            Reals::F32(list) => list.get(i).map_or(0.0, |&x| f64::from(x)),
+            Reals::F64(list) => list.get(i).copied().unwrap_or(0.0),
+        }
+    }
+}
+
 /// The numbers of a block of candidates, each known up to an error times the candidate's ‖φ‖².
 #[doc(hidden)]
 pub struct Bounded<'a> {
-    pub(crate) var: &'a [f32],
-    pub(crate) second: &'a [f32],
-    pub(crate) std_cov: &'a [f32],
-    pub(crate) norm_sq: &'a [f32],
+    pub(crate) var: Reals<'a>,
+    pub(crate) second: Reals<'a>,
+    pub(crate) std_cov: Reals<'a>,
+    pub(crate) norm_sq: Reals<'a>,
     /// Further errors of `second`, times ‖φ‖.
     pub(crate) second_errors: &'a [f32],
     pub(crate) var_error: f64,
@@ -94,10 +120,12 @@ pub struct Bounded<'a> {
 }
 
 impl Bounded<'_> {
-    /// Whether `reaches` holds for any candidate: of its least and its most variance, and the most favourable second number or
-    /// covariance, all but for f32 rounding that the bounds are widened by.
-    fn any(&self, reaches: impl Fn(f32, f32, f32) -> bool) -> bool {
+    /// Whether `below` holds for all candidates: of the least and the most variance, and the most favourable second number or
+    /// covariance, bounds that are widened by the rounding of f32. Other precisions are not looked at.
+    fn all(&self, below: impl Fn(f32, f32, f32) -> bool) -> bool {
         const WIDER: f64 = 1.0 + 1e-3;
+        let (Reals::F32(vars), Reals::F32(second)) = (self.var, self.second) else { return false };
+        let (Reals::F32(norms), Reals::F32(std_cov)) = (self.norm_sq, self.std_cov) else { return false };
         // Errors are at least some ulp of ‖φ‖², so that a slightly wider one covers the rounding here.
         let least = 8.0 * f64::from(f32::EPSILON);
         let var_error = (WIDER * self.var_error.max(least)) as f32;
@@ -105,46 +133,45 @@ impl Bounded<'_> {
         let std_cov_error = (WIDER * self.std_cov_error) as f32;
         let sign = if self.second_is_sum { 1.0 } else { -1.0 };
         pulp::Arch::new().dispatch(|| {
-            let mut any = false;
-            let norms = self.norm_sq.iter();
-            match (self.second, self.second_errors, self.std_cov) {
+            let mut all = true;
+            match (second, self.second_errors, std_cov) {
                 ([], [], []) => {
-                    for (v, k) in self.var.iter().zip(norms) {
-                        any |= reaches((v - var_error * k).max(0.0), v + var_error * k, 0.0);
+                    for (v, k) in vars.iter().zip(norms) {
+                        all &= below((v - var_error * k).max(0.0), v + var_error * k, 0.0);
                     }
                 }
                 (second, [], []) => {
-                    for ((v, k), s) in self.var.iter().zip(norms).zip(second) {
+                    for ((v, k), s) in vars.iter().zip(norms).zip(second) {
                         let s = s + sign * second_error * k;
-                        any |= reaches((v - var_error * k).max(0.0), v + var_error * k, s);
+                        all &= below((v - var_error * k).max(0.0), v + var_error * k, s);
                     }
                 }
                 (second, errors, []) => {
-                    for (((v, k), s), e) in self.var.iter().zip(norms).zip(second).zip(errors) {
+                    for (((v, k), s), e) in vars.iter().zip(norms).zip(second).zip(errors) {
                         let s = s + sign * (second_error * k + 1.001 * e * k.sqrt());
-                        any |= reaches((v - var_error * k).max(0.0), v + var_error * k, s);
+                        all &= below((v - var_error * k).max(0.0), v + var_error * k, s);
                     }
                 }
                 (_, _, std_cov) => {
-                    for ((v, k), c) in self.var.iter().zip(norms).zip(std_cov) {
+                    for ((v, k), c) in vars.iter().zip(norms).zip(std_cov) {
                         let c = c + c.abs() * 1e-6 + std_cov_error * k.sqrt();
-                        any |= reaches((v - var_error * k).max(0.0), v + var_error * k, c);
+                        all &= below((v - var_error * k).max(0.0), v + var_error * k, c);
                     }
                 }
             }
-            any
+            all
         })
     }
 
     /// The most favourable candidates with the least and with the most variance.
     #[inline]
     fn candidates(&self, i: usize) -> (Candidate<'static>, Candidate<'static>) {
-        let norm_sq = f64::from(self.norm_sq[i]);
-        let (var, slack) = (f64::from(self.var[i]), self.var_error * norm_sq);
-        let second = self.second.get(i).map_or(0.0, |&second| f64::from(second));
+        let norm_sq = self.norm_sq.get(i);
+        let (var, slack) = (self.var.get(i), self.var_error * norm_sq);
+        let second = self.second.get(i);
         let further = self.second_errors.get(i).map_or(0.0, |&error| 1.001 * f64::from(error) * norm_sq.sqrt());
         let second_slack = self.second_error * norm_sq + further;
-        let std_cov = self.std_cov.get(i).map_or(0.0, |&c| f64::from(c) + self.std_cov_error * norm_sq.sqrt());
+        let std_cov = self.std_cov.get(i) + self.std_cov_error * norm_sq.sqrt();
         // Never zero: a score may have no bound as the variance vanishes, and must then say so.
         let (low, high) = ((var - slack).max(f64::MIN_POSITIVE), (var + slack).max(f64::MIN_POSITIVE));
         let given = (second - second_slack).max(0.0);

@@ -25,7 +25,7 @@ impl Rule for UndirectedItl {
 
     fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
         let noise = block.noise_var as f32;
-        block.any(|_, high, _| !(high < bar * noise))
+        !block.all(|_, high, _| high < bar * noise)
     }
 }
 

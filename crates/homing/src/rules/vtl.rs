@@ -22,7 +22,7 @@ impl Rule for Vtl {
 
     fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
         let noise = block.noise_var as f32;
-        block.any(|low, _, sq_cov| !(sq_cov < bar * (low + noise)))
+        !block.all(|low, _, sq_cov| sq_cov < bar * (low + noise))
     }
 }
 

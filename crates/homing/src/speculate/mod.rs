@@ -4,31 +4,35 @@
 //! the rows next in line ([`warm`]), whose best join the draft; and then *verified* for all others ([`cold`]) in one blocked
 //! pass: a matrix product in f32 with the drafted picks' functionals, with bounds on its rounding. A row whose score may reach
 //! a drafted pick's is computed in f64; if it wins, the draft is cut there and the row is the pick. Every pass makes at least
-//! one pick, and the picks are those of the plain engine.
+//! one pick, and the picks are those of the plain engine. Where f32 calls too many rows to f64, the passes go on in f64.
 
 mod cold;
 mod hot;
+mod real;
 mod walk;
 mod warm;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::ops::RangeInclusive;
 
+use crate::algebra::norm_sq;
 use crate::choose::TIE;
 use crate::law::{Law, LinearLaw, condense};
 use crate::tracker::Targets;
 use crate::{Embeddings, Rule, Wants};
 use cold::{Challenge, Cold};
 use hot::Hot;
+use real::Real;
 use walk::Root;
 use warm::{Rivals, Warm};
 
 /// Rows that picks are drafted on: a share of the pool, within limits.
 const HOT_SHARE: usize = 256;
-const HOT: RangeInclusive<usize> = 128..=4096;
+const HOT: RangeInclusive<usize> = 128..=3072;
 
 /// Rows next in line for each one that is drafted on.
-const WARM: usize = 8;
+const WARM: usize = 10;
 
 /// Shortest and longest draft, and the first.
 const DRAFT: RangeInclusive<usize> = 6..=64;
@@ -37,8 +41,8 @@ const FIRST_DRAFT: usize = 8;
 /// Drafted picks that are tried on the rows next in line at a time.
 const TRIAL: usize = 8;
 
-/// Picks by a pass in f64 after which speculation gives up.
-const MOST_TIES: usize = 3;
+/// Passes that made hardly a pick, since too many rows came within rounding, after which the precision is too low.
+const MOST_FLOODS: usize = 3;
 
 /// One pick, drafted or made: the functionals that it changes the candidates' numbers by.
 #[derive(Clone)]
@@ -120,8 +124,20 @@ pub(crate) struct State {
     noise_var: f64,
 }
 
-/// The digits of a variance are gone; the plain engine knows what to do.
+/// The digits of a variance are gone, or the precision is too low; the next engine knows what to do.
 pub(crate) struct Lost;
+
+/// An engine that makes many picks a pass.
+pub(crate) trait Ahead<'a> {
+    /// The next pick: its row and score. `left` picks are asked for in all, this one included.
+    fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, Lost>;
+
+    /// Passes over the pool so far.
+    fn passes(&self) -> usize;
+
+    /// The engine that goes on after this one is lost; none where only the plain one can.
+    fn climb(self: Box<Self>) -> Option<Box<dyn Ahead<'a> + 'a>>;
+}
 
 impl State {
     /// None for laws that are not in weight space.
@@ -135,9 +151,7 @@ impl State {
         // VTL sees the targets through ΨᵀΨ alone, and no more rows than dimensions say all of that.
         let many = |targets: &Targets| wants.sq_cov && targets.vars.len() > targets.dim;
         let targets = targets.map(|targets| match targets {
-            targets if many(&targets) => {
-                Targets::new(condense(&targets.points, targets.dim), targets.dim, &mut data)
-            }
+            targets if many(&targets) => Targets::new(condense(&targets.points, targets.dim), targets.dim, &mut data),
             targets => targets,
         });
         let linear = |law: Law<'_>| match law {
@@ -181,7 +195,7 @@ impl State {
             let covs: Vec<f64> = targets.iter().map(|a| crate::algebra::dot(a, &weights)).collect();
             if self.wants.sq_cov {
                 let terms: Vec<(f64, &[f64])> = covs.iter().copied().zip(targets.iter()).collect();
-                let norm_sq = crate::algebra::norm_sq(&covs);
+                let norm_sq = norm_sq(&covs);
                 second = Second::Squares { weights: self.data.functional(&terms), norm_sq };
             }
             for (var, c) in targets.vars.iter_mut().zip(&covs) {
@@ -220,14 +234,14 @@ struct Draft {
     state: State,
 }
 
-/// The engine.
-pub(crate) struct Speculator<'a> {
+/// The engine, with the cold rows' numbers in `T`.
+pub(crate) struct Speculator<'a, T: Real> {
     pool: Embeddings<'a>,
     rule: &'a dyn Rule,
     state: State,
     hot: Hot,
-    warm: Warm,
-    cold: Cold<'a>,
+    warm: Warm<T>,
+    cold: Cold<'a, T>,
     /// Picks made but not yet applied to the cold rows.
     pending: Vec<Step>,
     /// Picks made but not yet asked for.
@@ -239,12 +253,11 @@ pub(crate) struct Speculator<'a> {
     /// The targets' variance when the cold rows' sums were last computed from nothing (VTL), and whether to do so again.
     fresh_var: f64,
     sum_anew: bool,
-    /// Picks that f32 could not tell apart.
-    ties: usize,
-    pub passes: usize,
+    floods: usize,
+    passes: usize,
 }
 
-impl<'a> Speculator<'a> {
+impl<'a> Speculator<'a, f32> {
     /// None where speculation has nothing to offer: norms beyond f32, or a rule that it does not know.
     pub fn new(
         pool: Embeddings<'a>,
@@ -265,54 +278,51 @@ impl<'a> Speculator<'a> {
             return None;
         }
         state.fold();
-        let cold = Cold::new(pool, norms, &state);
-        let hot = Hot::none(pool, &state);
-        let fresh_var = state.target_var();
+        Self::start(pool, norms.into(), rule, state, open)
+    }
+}
+
+impl<'a, T: Real> Speculator<'a, T> {
+    /// `state` is folded.
+    fn start(
+        pool: Embeddings<'a>,
+        norms: Cow<'a, [T]>,
+        rule: &'a dyn Rule,
+        state: State,
+        open: Vec<bool>,
+    ) -> Option<Self> {
         let mut engine = Self {
             pool,
             rule,
-            state,
-            hot,
+            hot: Hot::none(pool, &state),
             warm: Warm::default(),
-            cold,
+            cold: Cold::new(pool, norms, &state),
             pending: Vec::new(),
             ready: VecDeque::new(),
             watched: Vec::new(),
             open,
             draft: FIRST_DRAFT,
-            fresh_var,
+            fresh_var: state.target_var(),
             sum_anew: false,
-            ties: 0,
+            floods: 0,
             passes: 1,
+            state,
         };
         engine.choose_hot().ok()?;
         Some(engine)
     }
 
-    /// The next pick: its row and score. `left` picks are asked for in all, this one included.
-    pub fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, Lost> {
-        if self.ready.is_empty() {
-            self.round(left)?;
-        }
-        Ok(self.ready.pop_front())
-    }
-
     /// Drafts, verifies and accepts.
     fn round(&mut self, left: usize) -> Result<(), Lost> {
-        let t0 = std::time::Instant::now();
         let draft = self.draft(self.filled(self.draft).min(left))?;
         let Draft { steps, values, mut hot, joined, state: ahead } = draft;
         // Rows that picks are not drafted on at this step, but may be picked.
         let outside = |row: usize, step: usize| joined.get(&row).map_or(self.watched[row], |&from| step < from);
-        let t1 = std::time::Instant::now();
         let root = if std::mem::take(&mut self.sum_anew) { Root::of(&self.state) } else { None };
         let picks = (&self.pending[..], &steps[..]);
         let challenge = self.cold.verify(self.pool, self.rule, &ahead, picks, outside, root);
         self.passes += 1;
-        let t2 = std::time::Instant::now();
-        let pend = self.pending.len();
         let (agreed, winner) = self.settle(&challenge, &steps, outside)?;
-        let t3 = std::time::Instant::now();
 
         let fully = winner.is_none() && agreed == steps.len();
         if fully {
@@ -335,6 +345,7 @@ impl<'a> Speculator<'a> {
             self.take(step)?;
         }
         let made = agreed + usize::from(winner.is_some());
+        self.floods += usize::from(challenge.sound < steps.len() && made < 3);
         if made == 0 {
             return self.pick_exactly();
         }
@@ -343,9 +354,7 @@ impl<'a> Speculator<'a> {
         }
         self.draft = if fully { self.draft * 2 } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
         self.renew(&challenge);
-        let r = self.choose_hot();
-        eprintln!("draft {:.3} verify {:.3} settle {:.3} rest {:.3} s={} pend={pend} agreed={agreed} winner={} challengers={} sound={}", (t1-t0).as_secs_f64(), (t2-t1).as_secs_f64(), (t3-t2).as_secs_f64(), t3.elapsed().as_secs_f64(), steps.len(), winner.is_some(), challenge.rows.len(), challenge.sound);
-        r
+        self.choose_hot()
     }
 
     /// A draft a little longer, where its probes then fill the registers that the product works in: 24, or 16, at a time.
@@ -353,7 +362,7 @@ impl<'a> Speculator<'a> {
         let wants = self.state.wants;
         let wide = 1 + usize::from(wants.var_given_targets.is_some() || wants.sq_cov || wants.std_cov);
         let full = |steps: &usize| (wide * (self.pending.len() + steps)).next_multiple_of(8) % 24 != 8;
-        (draft..).find(full).expect("one in twelve is")
+        (draft..draft + 24).find(full).unwrap_or(draft)
     }
 
     /// Up to `most` picks among the hot rows and their rivals. Drafted rows are no longer open.
@@ -436,27 +445,17 @@ impl<'a> Speculator<'a> {
         Ok((sound, None))
     }
 
-    /// Sees to the cold rows' digits where accumulated rounding calls many rows to f64.
+    /// Sees to the digits of the cold rows' sums where accumulated rounding calls many rows to f64.
     fn renew(&mut self, challenge: &Challenge) {
-        let (many, sums) = (challenge.rows.len() > self.hot_rows() / 4, self.state.wants.sq_cov);
-        if sums && (many || self.state.target_var() < 1e-3 * self.fresh_var) {
+        let many = challenge.rows.len() > self.hot_rows() / 4;
+        if self.state.wants.sq_cov && (many || self.state.target_var() < 1e-3 * self.fresh_var) {
             self.fresh_var = self.state.target_var();
             self.sum_anew = true;
-        } else if many && self.cold.error_has_grown() {
-            self.state.fold();
-            self.cold.restart(self.pool, &self.state);
-            self.pending.clear();
-            self.hot = Hot::none(self.pool, &self.state);
-            self.passes += 1;
         }
     }
 
-    /// One pick in f64 over the whole pool, where f32 cannot tell the best rows apart.
+    /// One pick in f64 over the whole pool, where the cold rows' numbers cannot tell the best apart.
     fn pick_exactly(&mut self) -> Result<(), Lost> {
-        self.ties += 1;
-        if self.ties > MOST_TIES {
-            return Err(Lost);
-        }
         self.state.fold();
         let Some(best) = Hot::best_of_all(self.pool, self.rule, &self.state, &self.open)? else {
             return Ok(());
@@ -491,5 +490,31 @@ impl<'a> Speculator<'a> {
         self.watched.clone_from(&self.open);
         self.hot.rows().iter().for_each(|&row| self.watched[row] = false);
         Ok(())
+    }
+}
+
+impl<'a, T: Real> Ahead<'a> for Speculator<'a, T> {
+    fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, Lost> {
+        if self.ready.is_empty() {
+            if self.floods > MOST_FLOODS {
+                return Err(Lost);
+            }
+            self.round(left)?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    fn passes(&self) -> usize {
+        self.passes
+    }
+
+    fn climb(self: Box<Self>) -> Option<Box<dyn Ahead<'a> + 'a>> {
+        if T::UNIT == f64::UNIT || self.floods <= MOST_FLOODS {
+            return None;
+        }
+        let Self { pool, rule, mut state, open, .. } = *self;
+        let norms = pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>());
+        state.fold();
+        Some(Box::new(Speculator::<f64>::start(pool, norms.concat().into(), rule, state, open)?))
     }
 }

@@ -1,8 +1,9 @@
-//! Steps taken by whole blocks of rows, in f32: one matrix product, then a few operations a row and step.
+//! Steps taken by whole blocks of rows: one matrix product, then a few operations a row and step.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
+use super::real::Real;
 use super::{Second, State, Step};
 use crate::algebra::norm_sq;
 use crate::embeddings::BLOCK;
@@ -10,42 +11,39 @@ use crate::embeddings::BLOCK;
 /// Terms that are summed in f32 before they join a longer sum.
 const RUN: usize = 256;
 
-/// Half an ulp of f32 at one.
-pub(crate) const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
-
-/// A product of f32 vectors summed in runs of [`RUN`] terms is off by at most γ‖φ‖‖w‖ (Higham 2002, §3.1), with the rounding
-/// of the probe and, where it is not f32 already, of the row.
-pub(crate) fn gamma(dim: usize) -> f64 {
-    1.01 * UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3) as f64
+/// A product of vectors summed in runs of [`RUN`] terms is off by at most γ‖φ‖‖w‖ (Higham 2002, §3.1), with the rounding of the
+/// probe and, where it is not of the type already, of the row.
+pub(crate) fn gamma<T: Real>(dim: usize) -> f64 {
+    1.01 * T::UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3) as f64
 }
 
-/// Some functionals, in f32.
-pub(crate) struct Probes {
+/// Some functionals.
+pub(crate) struct Probes<T> {
     /// Probes × dimensions: the product then needs no copy of either side.
-    matrix: Mat<f32>,
+    matrix: Mat<T>,
 }
 
 /// Room for the products of one block.
-pub(crate) struct Products {
+pub(crate) struct Products<T> {
     /// Probes × rows, as the product makes them.
-    made: Mat<f32>,
+    made: Mat<T>,
     /// Rows × probes.
-    columns: Mat<f32>,
+    columns: Mat<T>,
 }
 
-impl Probes {
+impl<T: Real> Probes<T> {
     pub fn new<'w>(dim: usize, probes: impl IntoIterator<Item = &'w [f64]>) -> Self {
         let probes: Vec<&[f64]> = probes.into_iter().collect();
-        Self { matrix: Mat::from_fn(probes.len(), dim, |j, i| probes[j][i] as f32) }
+        Self { matrix: Mat::from_fn(probes.len(), dim, |j, i| T::of(probes[j][i])) }
     }
 
-    pub fn room(&self) -> Products {
+    pub fn room(&self) -> Products<T> {
         let count = self.matrix.nrows();
         Products { made: Mat::zeros(count, BLOCK), columns: Mat::zeros(BLOCK, count) }
     }
 
     /// Multiplies the rows of a block, one after the other in `rows`, with all probes.
-    pub fn multiply(&self, rows: &[f32], products: &mut Products) {
+    pub fn multiply(&self, rows: &[T], products: &mut Products<T>) {
         let dim = self.matrix.ncols();
         let len = rows.len() / dim;
         let rows = MatRef::from_column_major_slice(rows, dim, len);
@@ -53,15 +51,16 @@ impl Probes {
             let run = RUN.min(dim - k);
             let accumulate = if k == 0 { Accum::Replace } else { Accum::Add };
             let made = products.made.as_mut().subcols_mut(0, len);
-            matmul(made, accumulate, self.matrix.as_ref().subcols(k, run), rows.subrows(k, run), 1.0, Par::Seq);
+            let probes = self.matrix.as_ref().subcols(k, run);
+            matmul(made, accumulate, probes, rows.subrows(k, run), T::of(1.0), Par::Seq);
         }
         products.columns.as_mut().subrows_mut(0, len).copy_from(products.made.as_ref().subcols(0, len).transpose());
     }
 }
 
-impl Products {
+impl<T: Real> Products<T> {
     /// The first `len` rows' products with probe `j`.
-    pub fn of(&self, j: usize, len: usize) -> &[f32] {
+    pub fn of(&self, j: usize, len: usize) -> &[T] {
         &self.columns.col_as_slice(j)[..len]
     }
 
@@ -70,7 +69,7 @@ impl Products {
         let mut sums = vec![0.0; len];
         for (j, weight) in weights.enumerate() {
             for (sum, &c) in sums.iter_mut().zip(self.of(from + j, len)) {
-                *sum += weight * f64::from(c) * f64::from(c);
+                *sum += weight * c.get() * c.get();
             }
         }
         sums
@@ -92,24 +91,24 @@ impl Root {
     }
 
     /// The error of a sum beside those that are kept for every row, in ‖φ‖².
-    pub fn error(&self, dim: usize) -> f64 {
-        (gamma(dim) * gamma(dim) + 4.0 * UNIT) * self.norm_sq
+    pub fn error<T: Real>(&self, dim: usize) -> f64 {
+        (gamma::<T>(dim).powi(2) + 4.0 * T::UNIT) * self.norm_sq
     }
 
     /// The sums of a block, from the products with the columns, which start at probe `from`.
-    pub fn sum(&self, products: &Products, from: usize, numbers: &mut Numbers) {
+    pub fn sum<T: Real>(&self, products: &Products<T>, from: usize, numbers: &mut Numbers<T>) {
         let sums = products.squares(from, self.columns.iter().map(|_| 1.0), numbers.var.len());
-        numbers.second = sums.iter().map(|&q| q as f32).collect();
+        numbers.second = sums.iter().map(|&q| T::of(q)).collect();
         // Each c_a is off by γ‖φ‖‖r_a‖: 2γ·√q·√(Σ_a ‖r_a‖²), times ‖φ‖, by Cauchy and Schwarz.
-        let off = 2.01 * gamma(self.columns[0].len()) * self.norm_sq.sqrt();
+        let off = 2.01 * gamma::<T>(self.columns[0].len()) * self.norm_sq.sqrt();
         numbers.second_error = sums.iter().map(|q| (off * q.sqrt()) as f32).collect();
     }
 }
 
 /// Some steps, ready to be taken by any block of rows.
-pub(crate) struct Walk<'s> {
+pub(crate) struct Walk<'s, T> {
     steps: Vec<&'s Step>,
-    probes: Probes,
+    probes: Probes<T>,
     /// Functionals a step.
     wide: usize,
     /// Whether the second number is read anew at each step (CTL).
@@ -121,31 +120,26 @@ pub(crate) struct Walk<'s> {
 
 /// A block's numbers.
 #[derive(Default, Clone)]
-pub(crate) struct Numbers {
-    pub var: Vec<f32>,
+pub(crate) struct Numbers<T> {
+    pub var: Vec<T>,
     /// Var f_x given the targets too, the sum of squared covariances, or the covariance with the standardised targets.
-    pub second: Vec<f32>,
-    /// How far the sum of squared covariances may be off for the rounding of products, in ‖φ‖; empty where nobody asks.
+    pub second: Vec<T>,
+    /// How far the sum of squared covariances may be off for the rounding of products, in ‖φ‖; empty where nobody asks. It only
+    /// grows, so that the last is good for all.
     pub second_error: Vec<f32>,
 }
 
-impl Numbers {
-    /// Becomes a copy, in the room that it has.
+impl<T: Real> Numbers<T> {
+    /// Becomes a copy but for the errors, in the room that it has.
     pub fn copy(&mut self, from: &Self) {
         self.var.clone_from(&from.var);
         self.second.clone_from(&from.second);
-        self.second_error.clone_from(&from.second_error);
     }
 }
 
-impl<'s> Walk<'s> {
+impl<'s, T: Real> Walk<'s, T> {
     /// `state` is the one after the steps. With a `root`, VTL's sums are computed anew before the step that it comes with.
-    pub fn new(
-        dim: usize,
-        steps: impl Iterator<Item = &'s Step>,
-        state: &State,
-        anew: Option<(usize, Root)>,
-    ) -> Self {
+    pub fn new(dim: usize, steps: impl Iterator<Item = &'s Step>, state: &State, anew: Option<(usize, Root)>) -> Self {
         let steps: Vec<&Step> = steps.collect();
         let of_step = |step: &&'s Step| [Some(&step.data[..]), step.second.weights()].into_iter().flatten();
         let after = state.standardised();
@@ -153,20 +147,20 @@ impl<'s> Walk<'s> {
         let all = steps.iter().flat_map(of_step).chain(after.as_deref()).chain(root.iter().map(Vec::as_slice));
         let probes = Probes::new(dim, all);
         let wide = steps.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
-        Self { steps, probes, wide, std_cov: after.is_some(), anew, gamma: gamma(dim) }
+        Self { steps, probes, wide, std_cov: after.is_some(), anew, gamma: gamma::<T>(dim) }
     }
 
-    pub fn room(&self) -> Products {
+    pub fn room(&self) -> Products<T> {
         self.probes.room()
     }
 
     /// Takes all steps, calling `at` with the numbers before each of them and after the last.
     pub fn take(
         &self,
-        rows: &[f32],
-        products: &mut Products,
-        numbers: &mut Numbers,
-        mut at: impl FnMut(usize, &Numbers),
+        rows: &[T],
+        products: &mut Products<T>,
+        numbers: &mut Numbers<T>,
+        mut at: impl FnMut(usize, &Numbers<T>),
     ) {
         let len = numbers.var.len();
         self.probes.multiply(rows, products);
@@ -188,33 +182,33 @@ impl<'s> Walk<'s> {
     }
 
     /// Takes a pick into the numbers of some rows, from their products with its functionals.
-    fn apply(&self, step: &Step, first: &[f32], other: Option<&[f32]>, numbers: &mut Numbers) {
+    fn apply(&self, step: &Step, first: &[T], other: Option<&[T]>, numbers: &mut Numbers<T>) {
         let Numbers { var, second, second_error } = numbers;
-        let inverse = (1.0 / step.total) as f32;
+        let inverse = T::of(1.0 / step.total);
         match (&step.second, other) {
             (Second::Joint { total, .. }, Some(other)) => {
-                let joint_inverse = (1.0 / total) as f32;
-                for (u, g) in second.iter_mut().zip(other) {
+                let joint_inverse = T::of(1.0 / total);
+                for (u, &g) in second.iter_mut().zip(other) {
                     *u -= (g * joint_inverse) * g;
                 }
             }
             (Second::Squares { weights, norm_sq: c }, Some(other)) => {
-                let c_sq = *c as f32;
-                for ((q, g), h) in second.iter_mut().zip(first).zip(other) {
+                let (c_sq, two) = (T::of(*c), T::of(2.0));
+                for ((q, &g), &h) in second.iter_mut().zip(first).zip(other) {
                     let share = g * inverse;
-                    *q += share * (share * c_sq - 2.0 * h);
+                    *q += share * (share * c_sq - two * h);
                 }
                 // With ĝ off by a‖φ‖ and ĥ by b‖φ‖: (2/p)(|ĝ|b + |ĥ|a) + 2|ĝ|a·‖c‖²/p², times ‖φ‖.
                 let (a, b) = (self.gamma * norm_sq(&step.data).sqrt(), self.gamma * norm_sq(weights).sqrt());
                 let of_g = (2.0 / step.total * (b + a * c / step.total)) as f32;
                 let of_h = (2.0 / step.total * a) as f32;
-                for ((error, g), h) in second_error.iter_mut().zip(first).zip(other) {
-                    *error += of_g * g.abs() + of_h * h.abs();
+                for ((error, &g), &h) in second_error.iter_mut().zip(first).zip(other) {
+                    *error += of_g * g.size() + of_h * h.size();
                 }
             }
             _ => {}
         }
-        for (v, g) in var.iter_mut().zip(first) {
+        for (v, &g) in var.iter_mut().zip(first) {
             *v -= (g * inverse) * g;
         }
     }

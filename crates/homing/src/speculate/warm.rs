@@ -1,24 +1,28 @@
-//! The rows next in line: a draft is tried on them, in f32, before the whole pool is asked.
+//! The rows next in line: a draft is tried on them before the whole pool is asked.
 
 use rayon::prelude::*;
 
 use super::cold::bounded;
+use super::real::Real;
 use super::walk::{Numbers, Walk};
 use super::{State, Step};
 use crate::embeddings::BLOCK;
 use crate::{Embeddings, Rule};
 
+/// Rivals that one decision adds to the draft.
+const MOST_RIVALS: usize = 128;
+
 /// Rows with about the best scores, in blocks.
 #[derive(Default)]
-pub(crate) struct Warm {
-    blocks: Vec<Block>,
+pub(crate) struct Warm<T> {
+    blocks: Vec<Block<T>>,
 }
 
-struct Block {
+struct Block<T> {
     rows: Vec<usize>,
-    numbers: Numbers,
+    numbers: Numbers<T>,
     /// The numbers before each step of the last trial.
-    trail: Vec<Numbers>,
+    trail: Vec<Numbers<T>>,
 }
 
 /// Rows that would have been picked before the draft's own.
@@ -28,10 +32,10 @@ pub(crate) struct Rivals {
     pub rows: Vec<usize>,
 }
 
-impl Warm {
+impl<T: Real> Warm<T> {
     /// Rows with their numbers before `pending` picks; `state` is the one after those.
-    pub fn new(pool: Embeddings<'_>, rows: &[usize], numbers: &Numbers, pending: &[Step], state: &State) -> Self {
-        let part = |list: &[f32], at: usize| list.get(at..list.len().min(at + BLOCK)).unwrap_or_default().to_vec();
+    pub fn new(pool: Embeddings<'_>, rows: &[usize], numbers: &Numbers<T>, pending: &[Step], state: &State) -> Self {
+        let part = |list: &[T], at: usize| list.get(at..list.len().min(at + BLOCK)).unwrap_or_default().to_vec();
         let block = |(b, rows): (usize, &[usize])| Block {
             rows: rows.to_vec(),
             numbers: Numbers {
@@ -52,14 +56,14 @@ impl Warm {
         pool: Embeddings<'_>,
         steps: &[Step],
         state: &State,
-        at: impl Fn(usize, &[usize], &Numbers) + Sync,
+        at: impl Fn(usize, &[usize], &Numbers<T>) + Sync,
     ) {
         let walk = Walk::new(pool.dim(), steps.iter(), state, None);
-        let room = || (vec![0f32; BLOCK * pool.dim()], walk.room());
+        let room = || (vec![T::default(); BLOCK * pool.dim()], walk.room());
         self.blocks.par_iter_mut().for_each_init(room, |(buffer, products), block| {
             let Block { rows, numbers, trail } = block;
             let buffer = &mut buffer[..rows.len() * pool.dim()];
-            pool.gather_f32(rows, buffer);
+            T::gather(pool, rows, buffer);
             trail.clear();
             walk.take(buffer, products, numbers, |t, numbers| {
                 trail.push(numbers.clone());
@@ -82,14 +86,16 @@ impl Warm {
             let Some(step) = steps.get(t) else { return };
             let keys = keys(rule, state, numbers);
             let ahead = rows.iter().zip(keys).filter(|&(&row, key)| f64::from(key) > step.key && outside(row));
-            let ahead: Vec<(usize, usize)> = ahead.map(|(&row, _)| (t, row)).collect();
+            let ahead: Vec<(usize, f32, usize)> = ahead.map(|(&row, key)| (t, key, row)).collect();
             if !ahead.is_empty() {
                 found.lock().expect("no panic while it is held").extend(ahead);
             }
         });
-        let found = found.into_inner().expect("no panic while it is held");
-        let at = found.iter().map(|&(t, _)| t).min()?;
-        let mut rows: Vec<usize> = found.into_iter().map(|(_, row)| row).collect();
+        let mut found = found.into_inner().expect("no panic while it is held");
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+        let at = found.first()?.0;
+        let best = found.chunk_by(|a, b| a.0 == b.0).flat_map(|decision| decision.iter().take(MOST_RIVALS));
+        let mut rows: Vec<usize> = best.map(|&(_, _, row)| row).collect();
         rows.sort_unstable();
         rows.dedup();
         for block in &mut self.blocks {
@@ -100,7 +106,7 @@ impl Warm {
 
     /// The `count` rows with the largest keys.
     pub fn best(&self, rule: &dyn Rule, state: &State, count: usize) -> Vec<usize> {
-        let ranked = |block: &Block| {
+        let ranked = |block: &Block<T>| {
             let keys = keys(rule, state, &block.numbers);
             keys.into_iter().zip(block.rows.iter().copied()).collect::<Vec<_>>()
         };
@@ -110,7 +116,7 @@ impl Warm {
     }
 }
 
-fn keys(rule: &dyn Rule, state: &State, numbers: &Numbers) -> Vec<f32> {
+fn keys<T: Real>(rule: &dyn Rule, state: &State, numbers: &Numbers<T>) -> Vec<f32> {
     let mut keys = Vec::with_capacity(numbers.var.len());
     // Norms scale errors, and none are bounded here.
     rule.keys(&bounded(state, numbers, &numbers.var), &mut keys);

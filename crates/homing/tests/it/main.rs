@@ -4,6 +4,7 @@ mod chance;
 mod contract;
 mod engines;
 mod explanations;
+mod greedy;
 mod hard_cases;
 mod limits;
 mod oracle;
