@@ -22,17 +22,24 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 HOMING = os.path.join(ROOT, "target", "release", "homing")
 
 
-def clustered(rows, dim, clusters=200, seed=0):
+def parts(rows, dim, clusters=200, seed=0):
+    """The rows of a pool and their clusters, part by part."""
     rng = np.random.default_rng(seed)
     scale = (np.arange(1, dim + 1) ** -0.7).astype(np.float32)
     rotation = np.linalg.qr(rng.standard_normal((dim, dim)))[0].astype(np.float32)
     centres = rng.standard_normal((clusters, dim), dtype=np.float32) * scale
     labels = rng.integers(0, clusters, rows)
-    pool = np.empty((rows, dim), np.float32)
     for start in range(0, rows, 65536):
         part = labels[start : start + 65536]
         x = (centres[part] + 0.7 * rng.standard_normal((len(part), dim), dtype=np.float32) * scale) @ rotation
-        pool[start : start + 65536] = x / np.linalg.norm(x, axis=1, keepdims=True)
+        yield x / np.linalg.norm(x, axis=1, keepdims=True), part
+
+
+def clustered(rows, dim):
+    pool, labels = np.empty((rows, dim), np.float32), np.empty(rows, int)
+    for i, (part, of) in enumerate(parts(rows, dim)):
+        here = slice(i * 65536, i * 65536 + len(of))
+        pool[here], labels[here] = part, of
     return pool, labels
 
 

@@ -11,6 +11,9 @@ use crate::{Error, Result, RowSource};
 /// so that sums over blocks do not depend on it.
 pub(crate) const BLOCK: usize = 256;
 
+/// Scattered rows announced together: enough to keep a disk busy, few enough to be read before memory forgets them.
+pub(crate) const ANNOUNCED: usize = 1024;
+
 /// The numbers of a matrix, row after row.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -199,9 +202,11 @@ impl<'a> Embeddings<'a> {
 
     /// Some rows as f32, one after the other.
     pub(crate) fn gather_f32(&self, rows: &[usize], out: &mut [f32]) {
-        self.announce(rows);
-        for (at, range) in runs(rows) {
-            self.read_f32(range, &mut out[at.start * self.dim..at.end * self.dim]);
+        for (rows, out) in rows.chunks(ANNOUNCED).zip(out.chunks_mut(ANNOUNCED * self.dim)) {
+            self.announce(rows);
+            for (at, range) in runs(rows) {
+                self.read_f32(range, &mut out[at.start * self.dim..at.end * self.dim]);
+            }
         }
     }
 

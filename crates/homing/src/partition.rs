@@ -110,7 +110,9 @@ pub(crate) fn select_partitioned(
         return Err(Error::NothingToPick);
     }
     union.sort_unstable();
-    let mut last = Part::new(task, union).select(&whole, &plan, progress)?;
+    let union = Part::new(task, union);
+    task.check_read()?;
+    let mut last = union.select(&whole, &plan, progress)?;
     // A pass over a part is a share of a pass over the pool; one more found the noise, one copied the parts.
     let passes = 2 + work.div_ceil(open.len());
     if value_of(&plan.strategy).is_some() {

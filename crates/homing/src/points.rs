@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::embeddings::{BLOCK, runs};
+use crate::embeddings::{ANNOUNCED, BLOCK, runs};
 use crate::{Embeddings, Error, Result};
 
 /// A view of points, one a row; copying it copies no data.
@@ -76,10 +76,13 @@ impl<'a> Points<'a> {
 
     /// Some points, one after the other.
     pub fn gather(&self, rows: &[usize]) -> Vec<f64> {
-        let mut out = vec![0.0; rows.len() * self.dim()];
-        self.announce(rows);
-        for (at, range) in runs(rows) {
-            self.read(range, &mut out[at.start * self.dim()..at.end * self.dim()]);
+        let dim = self.dim();
+        let mut out = vec![0.0; rows.len() * dim];
+        for (rows, out) in rows.chunks(ANNOUNCED).zip(out.chunks_mut(ANNOUNCED * dim)) {
+            self.announce(rows);
+            for (at, range) in runs(rows) {
+                self.read(range, &mut out[at.start * dim..at.end * dim]);
+            }
         }
         out
     }

@@ -4,9 +4,9 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use homing::{
-    Embeddings, Engine, Error, Gaussian, Kernel, Linear, Plan, Points, Precomputed, Product, Projection, RowSource,
-    STRATEGIES, Selection, Stop, Strategy, Task, Values, closest_pick, explain, fold_covariance, irreducible_vars,
-    select,
+    Embeddings, Engine, Error, Gaussian, Greedy, Kernel, Linear, Plan, Points, Precomputed, Product, Projection,
+    RowSource, STRATEGIES, Selection, Stop, Strategy, Task, Values, closest_pick, explain, fold_covariance,
+    irreducible_vars, select,
 };
 
 use crate::oracle::{rng, run, uniform_rows, view};
@@ -204,31 +204,61 @@ fn a_block_is_one_read_and_rows_apart_are_announced() {
     assert_eq!(reads_of(&|| gradients.read(0..256, &mut vec![0.0; 256 * (DIM + CLASSES)])), (1, 0));
 }
 
+/// The ways to pick greedily that read parts of the pool.
+fn partial(data: &Data) -> [(Plan, Task<'_>, Task<'_>); 2] {
+    let plan = plan("itl".parse().unwrap(), Engine::Auto);
+    let (near, far) = (data.near(), data.far());
+    [Greedy::Stochastic { epsilon: 0.1 }, Greedy::Partitioned { parts: 3 }].map(|greedy| {
+        let without = |task| Task { probabilities: None, ..task };
+        (Plan { greedy, ..plan.clone() }, without(near), without(far))
+    })
+}
+
+#[test]
+fn samples_and_parts_of_the_pool_are_the_same() {
+    for single in [false, true] {
+        let data = Data::new(single);
+        for (plan, near, far) in partial(&data) {
+            assert_eq!(run(&near, &plan), run(&far, &plan), "{:?}", plan.greedy);
+        }
+    }
+}
+
 /// The error of a selection whose pool can be read so often, after a check that all picks told were right.
-fn failure(strategy: &str, engine: Engine, most_reads: usize, right: &Selection) -> Error {
+fn failure(plan: &Plan, most_reads: usize, right: &Selection) -> Error {
     let mut data = Data::new(true);
     data.far_pool.most_reads = most_reads;
     let mut told = Vec::new();
-    let outcome = select(&data.far(), &plan(strategy.parse().unwrap(), engine), |progress| {
+    let task = data.far();
+    let probabilities = task.probabilities.filter(|_| plan.greedy == Greedy::Exact);
+    let outcome = select(&Task { probabilities, ..task }, plan, |progress| {
         told.push(*progress.pick);
         ControlFlow::Continue(())
     });
-    assert_eq!(told[..], right.picks[..told.len()], "{strategy} {engine:?} {most_reads}");
+    assert_eq!(told[..], right.picks[..told.len()], "{plan:?} {most_reads}");
     outcome.unwrap_err()
 }
 
 #[test]
 fn a_read_that_fails_at_any_time_is_the_error_of_the_selection() {
-    for strategy in ["itl", "vtl", "ctl", "undirected-itl", "max-dist", "k-means++", "badge", "cosine", "random"] {
-        for engine in [Engine::Plain, Engine::Speculative] {
-            let data = Data::new(true);
-            let right = run(&data.far(), &plan(strategy.parse().unwrap(), engine));
-            let reads = data.far_pool.reads.load(Ordering::Relaxed);
-            for most_reads in [0, 1, reads / 4, reads / 2, reads - 2, reads - 1] {
-                let error = failure(strategy, engine, most_reads, &right);
-                let want = Error::Unreadable("the line is dead; call again".to_owned());
-                assert_eq!(error, want, "{strategy} {engine:?}: {most_reads} of {reads} reads");
-            }
+    let rules = ["itl", "vtl", "ctl", "undirected-itl", "max-dist", "k-means++", "badge", "cosine", "random"];
+    let engines = [Engine::Plain, Engine::Speculative];
+    let exact = rules.iter().flat_map(|rule| engines.map(|engine| plan(rule.parse().unwrap(), engine)));
+    let exact = exact.map(|plan| {
+        let data = Data::new(true);
+        let right = run(&data.far(), &plan);
+        (plan, right, data.far_pool.reads.into_inner())
+    });
+    let partial = (0..2).map(|i| {
+        let data = Data::new(true);
+        let (plan, _, far) = partial(&data)[i].clone();
+        let right = run(&far, &plan);
+        (plan, right, data.far_pool.reads.load(Ordering::Relaxed))
+    });
+    for (plan, right, reads) in exact.chain(partial) {
+        for most_reads in [0, 1, reads / 4, reads / 2, reads - 2, reads - 1] {
+            let want = Error::Unreadable("the line is dead; call again".to_owned());
+            assert_eq!(failure(&plan, most_reads, &right), want, "{plan:?}: {most_reads} of {reads} reads");
         }
     }
 }
