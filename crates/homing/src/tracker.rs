@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use crate::embeddings::BLOCK;
-use crate::law::{Columns, Functional, Law, Variance};
+use crate::law::{Columns, Functional, Law, Root, Variance};
 use crate::{Candidate, Embeddings, Kernel, Points, Wants};
 
 /// VTL's sums of squares are recomputed when the targets' variance has fallen by this factor since they last were, or
@@ -20,12 +20,13 @@ pub(crate) struct Targets {
     pub points: Vec<f64>,
     pub dim: usize,
     pub vars: Vec<Variance>,
+    columns: Columns,
 }
 
 impl Targets {
     pub fn new(points: Vec<f64>, dim: usize, data: &mut Law<'_>) -> Self {
         let vars = points.chunks_exact(dim).map(|a| Variance::fresh(data.var(a))).collect();
-        Self { points, dim, vars }
+        Self { points, dim, vars, columns: Columns::default() }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[f64]> {
@@ -33,8 +34,15 @@ impl Targets {
     }
 
     /// Covariances with a functional of `data`.
-    pub fn covs(&self, data: &Law<'_>, functional: &Functional) -> Vec<f64> {
-        self.iter().map(|a| data.cov(functional, a)).collect()
+    pub fn covs(&mut self, data: &Law<'_>, functional: &Functional) -> Vec<f64> {
+        let mut covs = vec![0.0; self.vars.len()];
+        data.scan(functional, &self.points, &mut self.columns, &mut covs);
+        covs
+    }
+
+    /// Σ_a c_a f_a under `data`.
+    fn weighted(&mut self, data: &Law<'_>, coefficients: &[f64]) -> Functional {
+        data.functional(coefficients, &self.points, &mut self.columns)
     }
 
     /// Takes in an observation with these covariances and total variance p; `data` is the law after it.
@@ -146,7 +154,7 @@ impl<'a> Tracker<'a> {
 
     /// The functional f_x without conditioning, and k(x, x).
     fn itself(&self, x: &[f64]) -> (Functional, f64) {
-        (self.prior.functional(&[(1.0, x)]), self.kernel.var(x))
+        (self.prior.itself(x), self.kernel.var(x))
     }
 
     /// Applies `f` to every block and its rows.
@@ -170,8 +178,9 @@ impl<'a> Tracker<'a> {
         let cosine = self.wants.cosine.then(|| {
             let targets = self.targets.as_ref().expect("checked: the rule has targets");
             let weight = 1.0 / targets.vars.len() as f64;
-            let stds: Vec<f64> = targets.iter().map(|a| self.kernel.var(a).sqrt()).collect();
-            weighted(targets, &self.prior, stds.iter().map(|&s| if s > 0.0 { weight / s } else { 0.0 }))
+            let stds = targets.iter().map(|a| self.kernel.var(a).sqrt());
+            let coefficients: Vec<f64> = stds.map(|s| if s > 0.0 { weight / s } else { 0.0 }).collect();
+            self.prior.functional(&coefficients, &targets.points, &mut Columns::default())
         });
         let std_cov = self.standardised();
         let sq_cov = self.sq_cov_root();
@@ -189,8 +198,8 @@ impl<'a> Tracker<'a> {
                 block.joint_var = vec![Variance { value: 0.0, scale: 0.0 }; len];
                 joint.scan_vars(rows, &mut block.joint_columns, &mut block.joint_var);
             }
-            if let Some(functionals) = &sq_cov {
-                block.sq_cov = tracker.data.scan_squares(functionals, rows, &mut block.data_columns, len);
+            if let Some(root) = &sq_cov {
+                block.sq_cov = tracker.data.scan_squares(root, rows, &mut block.data_columns, len);
             }
             if let Some(functional) = &std_cov {
                 block.std_cov = vec![0.0; len];
@@ -207,18 +216,19 @@ impl<'a> Tracker<'a> {
         self.recover();
     }
 
-    /// Functionals whose squared covariances sum to VTL's numerator.
-    fn sq_cov_root(&mut self) -> Option<Vec<Functional>> {
-        let targets = self.targets.as_ref().filter(|_| self.wants.sq_cov)?;
+    /// What VTL's numerator is made of.
+    fn sq_cov_root(&mut self) -> Option<Root> {
+        let targets = self.targets.as_mut().filter(|_| self.wants.sq_cov)?;
         self.sq_cov_base = targets.total_var();
         self.data.fold();
-        Some(self.data.root_of(&targets.points, targets.dim))
+        Some(self.data.root_of(&targets.points, targets.dim, &mut targets.columns))
     }
 
     /// Σ_a f_a / σ_a under the law given D.
-    fn standardised(&self) -> Option<Functional> {
-        let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
-        Some(self.data.functional(&targets.standardised().collect::<Vec<_>>()))
+    fn standardised(&mut self) -> Option<Functional> {
+        let targets = self.targets.as_mut().filter(|_| self.wants.std_cov)?;
+        let coefficients: Vec<f64> = targets.standardised().map(|(c, _)| c).collect();
+        Some(targets.weighted(&self.data, &coefficients))
     }
 
     /// Conditions on an observation of pool row `index`.
@@ -240,9 +250,9 @@ impl<'a> Tracker<'a> {
         let known = update.data.as_ref().is_some_and(|(_, total)| *total < KNOWN_PICK * self.kernel.var(&x));
         let fallen = self.targets.as_ref().is_some_and(|t| t.total_var() < REFRESH_SQ_COV * self.sq_cov_base);
         if self.wants.sq_cov && (known || fallen) {
-            let functionals = self.sq_cov_root().expect("the rule wants it");
+            let root = self.sq_cov_root().expect("the rule wants it");
             self.scan(|tracker, rows, block| {
-                block.sq_cov = tracker.data.scan_squares(&functionals, rows, &mut block.data_columns, block.len);
+                block.sq_cov = tracker.data.scan_squares(&root, rows, &mut block.data_columns, block.len);
             });
         }
         self.recover();
@@ -255,10 +265,8 @@ impl<'a> Tracker<'a> {
         // Folds the law first where the pick is known too well, so that all of its functionals are of one law.
         self.data.var(x);
         let before = self.wants.sq_cov.then(|| {
-            let functional = self.data.functional(&[(1.0, x)]);
-            let covs = targets.covs(&self.data, &functional);
-            let norm_sq = crate::algebra::norm_sq(&covs);
-            (weighted(targets, &self.data, covs.into_iter()), norm_sq)
+            let covs = targets.covs(&self.data, &self.data.itself(x));
+            (targets.weighted(&self.data, &covs), crate::algebra::norm_sq(&covs))
         });
         let (functional, total) = self.data.observe(x, noise_var);
         let covs = targets.covs(&self.data, &functional);
@@ -320,7 +328,7 @@ impl<'a> Tracker<'a> {
             |block| &mut block.sq_cov,
             |x| {
                 let root = root.get_or_insert_with(|| self.sq_cov_root().expect("the rule wants it"));
-                root.iter().map(|functional| self.data.cov(functional, x).powi(2)).sum()
+                self.data.scan_squares(root, x, &mut Columns::default(), 1)[0].value
             },
         );
         self.blocks = blocks;
@@ -359,12 +367,6 @@ impl<'a> Tracker<'a> {
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
-}
-
-/// Σ_a c_a f_a under a law.
-fn weighted(targets: &Targets, law: &Law<'_>, coefficients: impl Iterator<Item = f64>) -> Functional {
-    let terms: Vec<(f64, &[f64])> = coefficients.zip(targets.iter()).filter(|(c, _)| *c != 0.0).collect();
-    law.functional(&terms)
 }
 
 /// Replaces the lost numbers of a list by `compute` of their rows.

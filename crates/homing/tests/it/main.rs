@@ -5,6 +5,7 @@ mod contract;
 mod engines;
 mod explanations;
 mod hard_cases;
+mod kernels;
 mod limits;
 mod oracle;
 mod paper;
