@@ -46,6 +46,7 @@ pub mod rules;
 mod select;
 mod selection;
 mod speculate;
+mod speculate_dual;
 mod strategy;
 mod targets;
 mod task;

@@ -5,6 +5,7 @@ use std::vec::IntoIter;
 use crate::choose::{Limits, Scorer, take_best, take_top};
 use crate::ledger::{Ledger, given_targets};
 use crate::speculate::{Speculator, State};
+use crate::speculate_dual::{Drafts, LEAST_NOISE, Laws};
 use crate::strategy::{Batch, Choice};
 use crate::task::Engine;
 use crate::tracker::{Targets, Tracker};
@@ -21,6 +22,8 @@ pub(crate) struct Setup<'s, 'a> {
     pub pool: Points<'a>,
     pub kernel: &'a dyn Kernel,
     pub noise_var: f64,
+    /// Mean prior variance of the pool.
+    pub mean_var: f64,
     /// ‖φ‖² of every row, for the linear kernel.
     pub norms: Option<&'s [f32]>,
 }
@@ -48,6 +51,8 @@ enum Source<'s, 'a> {
     Step(Box<Tracker<'a>>),
     /// Many picks a pass.
     Ahead(Box<Speculator<'s>>),
+    /// The same for kernels that are not linear.
+    Drafts(Box<Drafts<'s, 'a>>),
     /// Scored once.
     Top(IntoIter<(usize, f64)>),
 }
@@ -71,10 +76,12 @@ impl<'s, 'a> Round<'s, 'a> {
         size: usize,
         number: u64,
     ) -> Result<Self> {
-        let speculator = speculator(setup, ledger, limits, number)?;
-        let source = match speculator {
-            Some(speculator) => Source::Ahead(Box::new(speculator)),
-            None => Source::Step(Box::new(tracker(setup, ledger, picks, number)?)),
+        let source = if let Some(speculator) = speculator(setup, ledger, limits, number)? {
+            Source::Ahead(Box::new(speculator))
+        } else if let Some(drafts) = drafts(setup, ledger, limits, number)? {
+            Source::Drafts(Box::new(drafts))
+        } else {
+            Source::Step(Box::new(tracker(setup, ledger, picks, number)?))
         };
         Ok(Self { setup, source, left: size, number, passes: 0 })
     }
@@ -98,6 +105,11 @@ impl<'s, 'a> Round<'s, 'a> {
                     }
                     self.passes += speculator.passes;
                     self.source = Source::Step(Box::new(tracker(self.setup, ledger, picks, self.number)?));
+                }
+                Source::Drafts(drafts) => {
+                    let next = drafts.next(left);
+                    next.iter().for_each(|&(row, _)| limits.take(row));
+                    return Ok(next);
                 }
                 Source::Step(tracker) if strategy.batch == Batch::Sequential => {
                     return Ok(take_best(&setup.scorer(tracker, picks.len()), limits));
@@ -125,6 +137,7 @@ impl<'s, 'a> Round<'s, 'a> {
             + match &self.source {
                 Source::Step(tracker) => tracker.passes,
                 Source::Ahead(speculator) => speculator.passes,
+                Source::Drafts(drafts) => drafts.passes,
                 Source::Top(_) => 0,
             }
     }
@@ -167,21 +180,27 @@ fn tracker<'a, 'l: 'a>(
     Ok(Tracker::new(setup.pool, setup.kernel, wants, task.probabilities, targets, given, &near))
 }
 
+/// Whether many picks a pass are wanted, and the picks are largest scores under one noise and a mask.
+fn may_speculate(setup: &Setup<'_, '_>, limits: &Limits<'_>) -> bool {
+    let (plan, strategy) = (setup.plan, &setup.plan.strategy);
+    let wanted = match plan.engine {
+        Engine::Auto => setup.pool.rows() >= FEW_ROWS,
+        Engine::Plain => false,
+        Engine::Speculative => true,
+    };
+    let sequential = strategy.batch == Batch::Sequential && strategy.choice == Choice::Largest;
+    wanted && sequential && setup.task.noise_vars.is_none() && limits.is_mask()
+}
+
 fn speculator<'s>(
     setup: &'s Setup<'s, '_>,
     ledger: &mut Ledger<'_>,
     limits: &Limits<'_>,
     number: u64,
 ) -> Result<Option<Speculator<'s>>> {
-    let (plan, strategy) = (setup.plan, &setup.plan.strategy);
+    let strategy = &setup.plan.strategy;
     let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return Ok(None) };
-    let wanted = match plan.engine {
-        Engine::Auto => pool.rows() >= FEW_ROWS,
-        Engine::Plain => false,
-        Engine::Speculative => true,
-    };
-    let sequential = strategy.batch == Batch::Sequential && strategy.choice == Choice::Largest;
-    if !(wanted && sequential && setup.task.noise_vars.is_none() && limits.is_mask()) {
+    if !may_speculate(setup, limits) {
         return Ok(None);
     }
     let targets = targets(setup, ledger, number)?;
@@ -189,4 +208,21 @@ fn speculator<'s>(
     let state = State::new(ledger.data.clone(), joint, targets, strategy.wants(), setup.noise_var);
     let open = limits.open().to_vec();
     Ok(state.and_then(|state| Speculator::new(pool, norms, &*strategy.rule, state, open)))
+}
+
+fn drafts<'s, 'a, 'l: 'a>(
+    setup: &'s Setup<'s, 'a>,
+    ledger: &mut Ledger<'l>,
+    limits: &Limits<'_>,
+    number: u64,
+) -> Result<Option<Drafts<'s, 'a>>> {
+    let enough_noise = setup.noise_var >= LEAST_NOISE * setup.mean_var;
+    if setup.kernel.is_linear() || !enough_noise || !may_speculate(setup, limits) {
+        return Ok(None);
+    }
+    let targets = targets(setup, ledger, number)?;
+    let joint = joint(setup, ledger, targets.as_ref());
+    let Some(laws) = Laws::new(ledger.data.clone(), joint) else { return Ok(None) };
+    let (strategy, open) = (&setup.plan.strategy, limits.open().to_vec());
+    Ok(Drafts::new(setup.pool, setup.kernel, strategy, setup.noise_var, targets, laws, open))
 }

@@ -123,32 +123,46 @@ impl<'a> Tracker<'a> {
         wants: Wants,
         probabilities: Option<Embeddings<'a>>,
         targets: Option<Targets>,
-        (data, joint): (Law<'a>, Option<Law<'a>>),
+        laws: (Law<'a>, Option<Law<'a>>),
         near: &[f64],
     ) -> Self {
-        let rows = pool.rows();
-        let blocks = (0..rows.div_ceil(BLOCK))
-            .map(|i| Block { start: i * BLOCK, len: BLOCK.min(rows - i * BLOCK), ..Block::default() })
-            .collect();
-        let prior = Law::prior(kernel, pool.dim());
-        let mut tracker = Self {
-            pool,
-            kernel,
-            wants,
-            probabilities,
-            targets,
-            prior,
-            data,
-            joint,
-            blocks,
-            sq_cov_base: 0.0,
-            passes: 0,
-        };
-        tracker.start();
+        let mut tracker = Self { probabilities, ..Self::resume(pool, kernel, wants, targets, laws, Vec::new()) };
         if !near.is_empty() {
             let nearest = near.chunks_exact(pool.dim()).map(|point| tracker.itself(point)).collect();
             tracker.pass(&Update { nearest, ..Update::default() });
         }
+        tracker
+    }
+
+    /// The same, with the blocks' columns under both laws as far as they are known.
+    pub fn resume(
+        pool: Points<'a>,
+        kernel: &'a dyn Kernel,
+        wants: Wants,
+        targets: Option<Targets>,
+        (data, joint): (Law<'a>, Option<Law<'a>>),
+        columns: Vec<[Columns; 2]>,
+    ) -> Self {
+        let rows = pool.rows();
+        let mut columns = columns.into_iter();
+        let blocks = (0..rows.div_ceil(BLOCK)).map(|i| {
+            let (start, [data_columns, joint_columns]) = (i * BLOCK, columns.next().unwrap_or_default());
+            Block { start, len: BLOCK.min(rows - start), data_columns, joint_columns, ..Block::default() }
+        });
+        let mut tracker = Self {
+            pool,
+            kernel,
+            wants,
+            probabilities: None,
+            targets,
+            prior: Law::prior(kernel, pool.dim()),
+            data,
+            joint,
+            blocks: blocks.collect(),
+            sq_cov_base: 0.0,
+            passes: 0,
+        };
+        tracker.start();
         tracker
     }
 
@@ -361,6 +375,12 @@ impl<'a> Tracker<'a> {
             };
             f(row, &candidate);
         }
+    }
+
+    /// Whether a rule cannot tell two rows apart.
+    pub fn is_copy(&self, a: usize, b: usize) -> bool {
+        let probabilities = self.probabilities.filter(|_| self.wants.probabilities);
+        self.pool.row(a) == self.pool.row(b) && probabilities.is_none_or(|p| p.row(a) == p.row(b))
     }
 
     /// How many blocks there are.

@@ -146,11 +146,11 @@ impl<'a> DualLaw<'a> {
         }
     }
 
-    /// Var f given the first `steps` observations, of a block whose columns reach as far.
-    pub fn scan_vars(&self, steps: usize, rows: &[f64], columns: &[f64], out: &mut [Variance]) {
+    /// Var f of a block's rows, given the observations that its columns are of.
+    pub fn scan_vars(&self, rows: &[f64], columns: &[f64], out: &mut [Variance]) {
         let count = out.len();
         let mut known = vec![0.0; count];
-        for column in columns.chunks_exact(count).take(steps) {
+        for column in columns.chunks_exact(count) {
             known.iter_mut().zip(column).for_each(|(known, z)| *known += z * z);
         }
         for ((x, known), out) in rows.chunks_exact(rows.len() / count).zip(known).zip(out) {
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(one_by_one.len(), at_once.len());
         assert!(one_by_one.iter().zip(&at_once).all(|(a, b)| (a - b).abs() < 1e-10));
         let mut vars = vec![Variance::fresh(0.0); rows.len()];
-        together.scan_vars(together.len(), &rows, &at_once, &mut vars);
+        together.scan_vars(&rows, &at_once, &mut vars);
         assert!(vars.iter().zip(&rows).all(|(var, x)| (var.value - single.var(&[*x])).abs() < 1e-12));
     }
 }

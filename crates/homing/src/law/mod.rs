@@ -122,7 +122,7 @@ impl<'a> Law<'a> {
             Law::Linear(law) => law.scan_vars(rows, out),
             Law::Dual(law) => {
                 law.extend(law.len(), rows, out.len(), &mut columns.0);
-                law.scan_vars(law.len(), rows, &columns.0, out);
+                law.scan_vars(rows, &columns.0, out);
             }
         }
     }
