@@ -1,8 +1,10 @@
 //! The few vector operations that the rest is made of.
 
+use std::hint::black_box;
 use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
+use faer::traits::ComplexField;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 /// x·y.
@@ -40,12 +42,26 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
+/// out = factor · left · right, or added to what is there, on this thread alone.
+pub(crate) fn product<T: ComplexField>(
+    out: MatMut<'_, T>,
+    accumulate: Accum,
+    left: MatRef<'_, T>,
+    right: MatRef<'_, T>,
+    factor: T,
+) {
+    matmul(out, accumulate, left, right, factor, Par::Seq);
+    // faer's kernels leave the upper halves of the AVX registers in use, and scalar code runs twenty times slower while
+    // they are (an exp takes 121 ns, not 5). What is compiled for AVX clears them on its way out: a norm of faer's, say.
+    black_box(MatRef::from_column_major_slice(&[0.0f64; 16], 16, 1).norm_max());
+}
+
 /// rows (n × d, row after row) times the columns of `basis` (d × r): n × r.
 pub(crate) fn project(rows: &[f64], basis: MatRef<'_, f64>) -> Mat<f64> {
     let dim = basis.nrows();
     let rows = MatRef::from_row_major_slice(rows, rows.len() / dim, dim);
     let mut out = Mat::zeros(rows.nrows(), basis.ncols());
-    matmul(out.as_mut(), Accum::Replace, rows, basis, 1.0, Par::Seq);
+    product(out.as_mut(), Accum::Replace, rows, basis, 1.0);
     out
 }
 
@@ -55,7 +71,7 @@ pub(crate) fn inner_products(rows: &[f64], points: &[f64], dim: usize, over: Ran
     let rows = MatRef::from_row_major_slice(rows, count, dim).subcols(over.start, width);
     let points = MatRef::from_row_major_slice(points, points.len() / dim, dim).subcols(over.start, width);
     let out = MatMut::from_column_major_slice_mut(out, count, points.nrows());
-    matmul(out, Accum::Replace, rows, points.transpose(), 1.0, Par::Seq);
+    product(out, Accum::Replace, rows, points.transpose(), 1.0);
 }
 
 /// out −= columns · weights, with out and the columns stored one column of `count` after the other.
@@ -63,7 +79,7 @@ pub(crate) fn subtract_product(columns: &[f64], weights: MatRef<'_, f64>, count:
     if weights.nrows() > 0 {
         let columns = MatRef::from_column_major_slice(&columns[..weights.nrows() * count], count, weights.nrows());
         let out = MatMut::from_column_major_slice_mut(out, count, weights.ncols());
-        matmul(out, Accum::Add, columns, weights, -1.0, Par::Seq);
+        product(out, Accum::Add, columns, weights, -1.0);
     }
 }
 

@@ -103,7 +103,7 @@ pub(crate) struct Scored {
 pub(crate) const TIE: f64 = 1e-12;
 
 /// Copies of one row, computed at different places of a matrix product, have keys that agree at least to this share.
-const TWINS: f64 = 1e-6;
+const TWINS: f64 = 1e-3;
 
 impl Scored {
     /// Larger key first, then smaller row.

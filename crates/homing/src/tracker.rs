@@ -380,13 +380,20 @@ impl<'a> Tracker<'a> {
     /// Whether a rule cannot tell two rows apart.
     pub fn is_copy(&self, a: usize, b: usize) -> bool {
         let probabilities = self.probabilities.filter(|_| self.wants.probabilities);
-        self.pool.row(a) == self.pool.row(b) && probabilities.is_none_or(|p| p.row(a) == p.row(b))
+        is_copy(self.kernel, self.pool, a, b) && probabilities.is_none_or(|p| p.row(a) == p.row(b))
     }
 
     /// How many blocks there are.
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
+}
+
+/// Whether f has one value at two rows: k(a, a) = k(a, b) = k(b, b).
+pub(crate) fn is_copy(kernel: &dyn Kernel, pool: Points<'_>, a: usize, b: usize) -> bool {
+    let (a, b) = (pool.row(a), pool.row(b));
+    let shared = kernel.eval(&a, &b);
+    kernel.var(&a) == shared && kernel.var(&b) == shared
 }
 
 /// Replaces the lost numbers of a list by `compute` of their rows.

@@ -14,7 +14,7 @@ use crate::choose::{Limits, Scorer, take_best, winner};
 use crate::embeddings::BLOCK;
 use crate::law::{DualLaw, Law};
 use crate::strategy::Strategy;
-use crate::tracker::{Targets, Tracker};
+use crate::tracker::{Targets, Tracker, is_copy};
 use crate::{Embeddings, Kernel, Points};
 use sheet::Sheet;
 
@@ -26,7 +26,7 @@ const HOT: RangeInclusive<usize> = 128..=8192;
 const DRAFT: RangeInclusive<usize> = 6..=48;
 
 /// ρ² below this share of the mean prior variance leaves variances whose digits are lost; those are the plain engine's.
-pub(crate) const LEAST_NOISE: f64 = 1e-6;
+pub(crate) const LEAST_NOISE: f64 = 1e-5;
 
 /// The laws given D and the picks, and given the targets too.
 #[derive(Clone)]
@@ -134,7 +134,7 @@ impl<'s, 'a> Drafts<'s, 'a> {
         let (pool, mut kept) = (self.sheet.pool, decided);
         self.pending = None;
         for t in decided..=draft.len() {
-            let Some(best) = winner(&verdict.contenders(t), |a, b| pool.row(a) == pool.row(b)) else { break };
+            let Some(best) = winner(&verdict.contenders(t), |a, b| is_copy(self.kernel, pool, a, b)) else { break };
             self.open[best.row] = false;
             self.ready.push_back((best.row, best.score));
             if draft.get(t) != Some(&best.row) {

@@ -2,6 +2,7 @@
 
 mod chance;
 mod contract;
+mod drafts;
 mod engines;
 mod explanations;
 mod hard_cases;
