@@ -122,15 +122,15 @@ impl Scored {
 
 /// Of some rows in rising order those that may win among all: the best one, and what may be its tie or its copy. A row is no
 /// match for an earlier one with as large a key.
-pub(crate) fn contenders(scored: &[Scored]) -> Vec<Scored> {
-    let Some(best) = scored.iter().min_by(|a, b| a.order(b)) else { return Vec::new() };
+pub(crate) fn contenders(scored: impl Iterator<Item = Scored> + Clone) -> Vec<Scored> {
+    let Some(best) = scored.clone().min_by(Scored::order) else { return Vec::new() };
     let mut most = None;
     let mut leads = |key: f64| {
         let leads = most.is_none_or(|most| key > most);
         most = if leads { Some(key) } else { most };
         leads
     };
-    scored.iter().filter(|one| one.reaches(best, TWINS) && leads(one.key)).copied().collect()
+    scored.filter(|one| one.reaches(&best, TWINS) && leads(one.key)).collect()
 }
 
 /// The row that wins: the first, in rising order, that ties with the best or is a copy of it.
@@ -156,7 +156,7 @@ pub(crate) fn take_best(
     scorer: &Scorer<'_, '_, impl Fn(usize) -> f64 + Sync>,
     limits: &mut Limits<'_>,
 ) -> Option<(usize, f64)> {
-    let contenders = score_blocks(scorer, limits, |scored| contenders(&scored)).concat();
+    let contenders = score_blocks(scorer, limits, |scored| contenders(scored.into_iter())).concat();
     let is_copy = |a: usize, b: usize| {
         let alike =
             (scorer.noise_at)(a) == (scorer.noise_at)(b) && limits.costs.is_none_or(|costs| costs[a] == costs[b]);

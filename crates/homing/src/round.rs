@@ -78,7 +78,7 @@ impl<'s, 'a> Round<'s, 'a> {
     ) -> Result<Self> {
         let source = if let Some(speculator) = speculator(setup, ledger, limits, number)? {
             Source::Ahead(Box::new(speculator))
-        } else if let Some(drafts) = drafts(setup, ledger, limits, number)? {
+        } else if let Some(drafts) = drafts(setup, ledger, limits, size, number)? {
             Source::Drafts(Box::new(drafts))
         } else {
             Source::Step(Box::new(tracker(setup, ledger, picks, number)?))
@@ -214,6 +214,7 @@ fn drafts<'s, 'a, 'l: 'a>(
     setup: &'s Setup<'s, 'a>,
     ledger: &mut Ledger<'l>,
     limits: &Limits<'_>,
+    size: usize,
     number: u64,
 ) -> Result<Option<Drafts<'s, 'a>>> {
     let enough_noise = setup.noise_var >= LEAST_NOISE * setup.mean_var;
@@ -224,5 +225,5 @@ fn drafts<'s, 'a, 'l: 'a>(
     let joint = joint(setup, ledger, targets.as_ref());
     let Some(laws) = Laws::new(ledger.data.clone(), joint) else { return Ok(None) };
     let (strategy, open) = (&setup.plan.strategy, limits.open().to_vec());
-    Ok(Drafts::new(setup.pool, setup.kernel, strategy, setup.noise_var, targets, laws, open))
+    Ok(Drafts::new(setup.pool, setup.kernel, strategy, setup.noise_var, targets, laws, open, size))
 }

@@ -67,6 +67,10 @@ impl Kernel for Gaussian {
         self.at(euclidean_sq(x, other))
     }
 
+    fn var(&self, _: &[f64]) -> f64 {
+        1.0
+    }
+
     fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {
         // ∂ ln k / ∂d² = −1/2h².
         let most = SHARE * 2.0 * self.length * self.length;
@@ -91,6 +95,10 @@ impl Laplace {
 impl Kernel for Laplace {
     fn eval(&self, x: &[f64], other: &[f64]) -> f64 {
         (-sum(x, other, |a, b| (a - b).abs()) / self.length).exp()
+    }
+
+    fn var(&self, _: &[f64]) -> f64 {
+        1.0
     }
 }
 
@@ -139,6 +147,10 @@ impl Matern {
 impl Kernel for Matern {
     fn eval(&self, x: &[f64], other: &[f64]) -> f64 {
         self.at(euclidean_sq(x, other))
+    }
+
+    fn var(&self, _: &[f64]) -> f64 {
+        1.0
     }
 
     fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {

@@ -12,7 +12,7 @@ use crate::embeddings::BLOCK;
 /// Variances below this share of the prior's are rounding.
 const KNOWN: f64 = 256.0 * f64::EPSILON;
 
-/// Columns that room is made for at a time: twice as many as there are would be a pool of memory that lies idle.
+/// Columns that room is made for at a time: twice as many as there are would be memory that lies idle.
 const ROOM: usize = 8;
 
 /// The law of f given observations at points t₁, t₂, …: Cov(f_x, f_y) = k(x, y) − z_x·z_y with z = L⁻¹k(T, ·) and

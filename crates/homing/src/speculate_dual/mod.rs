@@ -80,7 +80,8 @@ pub(crate) struct Drafts<'s, 'a> {
 }
 
 impl<'s, 'a> Drafts<'s, 'a> {
-    /// None for a rule that reads other numbers than variances and covariances.
+    /// An engine for so many picks; none for a rule that reads other numbers than variances and covariances.
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         pool: Points<'a>,
         kernel: &'a dyn Kernel,
@@ -89,12 +90,13 @@ impl<'s, 'a> Drafts<'s, 'a> {
         targets: Option<Targets>,
         laws: Laws<'a>,
         open: Vec<bool>,
+        picks: usize,
     ) -> Option<Self> {
         let wants = strategy.wants();
         if !wants.var || wants.nearest || wants.cosine || wants.probabilities {
             return None;
         }
-        let (hot, ready, sheet) = (Vec::new(), VecDeque::new(), Sheet::new(pool));
+        let (hot, ready, sheet) = (Vec::new(), VecDeque::new(), Sheet::new(pool, &laws, picks));
         let draft = *DRAFT.start();
         Some(Self {
             kernel,
@@ -147,6 +149,7 @@ impl<'s, 'a> Drafts<'s, 'a> {
         self.laws.forget(cut);
         self.sheet.forget(cut);
         let made = self.ready.len();
+
         self.draft = if cut == 0 { 2 * self.draft } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
         if made < left {
             let count = (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end());

@@ -12,7 +12,6 @@ use crate::tracker::Targets;
 use crate::{Candidate, Points, Rule, Wants};
 
 /// The columns of a block of rows under the law given D and the picks, and given the targets too.
-#[derive(Default)]
 struct Block {
     data: Vec<f64>,
     joint: Vec<f64>,
@@ -89,9 +88,15 @@ impl<'t> Aim<'t> {
     }
 }
 
+/// Picks that room is made for from the start: columns that grow leave holes in memory.
+const ROOM: usize = 1024;
+
 impl<'a> Sheet<'a> {
-    pub fn new(pool: Points<'a>) -> Self {
-        Self { pool, blocks: (0..pool.rows().div_ceil(BLOCK)).map(|_| Block::default()).collect() }
+    /// No columns yet, and room for those of so many picks.
+    pub fn new(pool: Points<'a>, laws: &Laws<'_>, picks: usize) -> Self {
+        let room = |law: &DualLaw<'_>| Vec::with_capacity(BLOCK * (law.len() + picks.min(ROOM)));
+        let block = |_| Block { data: room(&laws.data), joint: laws.joint.as_ref().map_or_else(Vec::new, room) };
+        Self { pool, blocks: (0..pool.rows().div_ceil(BLOCK)).map(block).collect() }
     }
 
     fn len(&self, block: usize) -> usize {
@@ -157,14 +162,12 @@ impl<'a> Sheet<'a> {
                     continue;
                 }
                 numbers.measure(t, wants);
-                let key = |i: usize| rule.key(&numbers.candidate(i, noise_var));
-                let key = |i: usize| if open[i] { key(i) } else { f64::NEG_INFINITY };
-                let keys: Vec<f64> =
-                    (0..len).map(key).map(|key| if key.is_nan() { f64::NEG_INFINITY } else { key }).collect();
+                let key = |i: usize| if open[i] { rule.key(&numbers.candidate(i, noise_var)) } else { f64::NAN };
+                let keys = (0..len).map(key).map(|key| if key.is_nan() { f64::NEG_INFINITY } else { key });
+                let keys: Vec<f64> = keys.collect();
                 found.keys.push(keys.iter().map(|&key| key as f32).collect());
-                let scored = keys.into_iter().enumerate().filter(|&(i, _)| open[i]);
-                let scored: Vec<Scored> = scored.map(|(i, key)| Scored { row: start + i, score: 0.0, key }).collect();
-                let mut best = contenders(&scored);
+                let rows = (0..len).filter(|&i| open[i]);
+                let mut best = contenders(rows.map(|i| Scored { row: start + i, score: 0.0, key: keys[i] }));
                 for one in &mut best {
                     one.score = rule.score(&numbers.candidate(one.row - start, noise_var));
                 }
