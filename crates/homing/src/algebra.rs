@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::traits::ComplexField;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
@@ -51,8 +52,12 @@ pub(crate) fn product<T: ComplexField>(
     factor: T,
 ) {
     matmul(out, accumulate, left, right, factor, Par::Seq);
-    // faer's kernels leave the upper halves of the AVX registers in use, and scalar code runs twenty times slower while
-    // they are (an exp takes 121 ns, not 5). What is compiled for AVX clears them on its way out: a norm of faer's, say.
+    clear_registers();
+}
+
+/// Clears the upper halves of the AVX registers. faer's kernels leave them in use, and scalar code runs twenty times slower
+/// then (an exp takes 121 ns, not 5). What is compiled for AVX clears them on its way out: a norm of faer's, say.
+fn clear_registers() {
     black_box(MatRef::from_column_major_slice(&[0.0f64; 16], 16, 1).norm_max());
 }
 
@@ -81,6 +86,13 @@ pub(crate) fn subtract_product(columns: &[f64], weights: MatRef<'_, f64>, count:
         let out = MatMut::from_column_major_slice_mut(out, count, weights.ncols());
         product(out, Accum::Add, columns, weights, -1.0);
     }
+}
+
+/// columns ← columns · L⁻ᵀ for a lower triangle L, with the columns stored one of `count` after the other.
+pub(crate) fn divide_by_triangle(columns: &mut [f64], lower: MatRef<'_, f64>, count: usize) {
+    let columns = MatMut::from_column_major_slice_mut(columns, count, lower.nrows());
+    solve_lower_triangular_in_place(lower, columns.transpose_mut(), Par::Seq);
+    clear_registers();
 }
 
 #[cfg(test)]

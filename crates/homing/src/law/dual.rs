@@ -6,7 +6,7 @@ use faer::{Mat, MatRef};
 
 use super::Variance;
 use crate::Kernel;
-use crate::algebra::{axpy, dot, norm_sq, subtract_product};
+use crate::algebra::{axpy, divide_by_triangle, dot, norm_sq, subtract_product};
 use crate::embeddings::BLOCK;
 
 /// Variances below this share of the prior's are rounding.
@@ -136,14 +136,9 @@ impl<'a> DualLaw<'a> {
         let (old, new) = columns.split_at_mut(done * count);
         let weights = Mat::from_fn(done, added, |i, j| steps[j].whitened[i]);
         subtract_product(old, weights.as_ref(), count, new);
-        for (j, step) in steps.iter().enumerate() {
-            let (before, rest) = new.split_at_mut(j * count);
-            let column = &mut rest[..count];
-            for (z, earlier) in step.whitened[done..].iter().zip(before.chunks_exact(count)) {
-                axpy(-z, earlier, column);
-            }
-            column.iter_mut().for_each(|g| *g /= step.std);
-        }
+        let entry = |i: usize, j: usize| if i == j { steps[i].std } else { steps[i].whitened[done + j] };
+        let triangle = Mat::from_fn(added, added, |i, j| if i < j { 0.0 } else { entry(i, j) });
+        divide_by_triangle(new, triangle.as_ref(), count);
     }
 
     /// Var f of a block's rows, given the observations that its columns are of.
