@@ -5,14 +5,15 @@ use std::vec::IntoIter;
 use crate::choose::{Limits, Scorer, take_best, take_top};
 use crate::ledger::{Ledger, given_targets};
 use crate::speculate::{Speculator, State};
-use crate::speculate_dual::{Drafts, LEAST_NOISE, Laws};
+use crate::speculate_dual::{Drafts, Laws};
 use crate::strategy::{Batch, Choice};
 use crate::task::Engine;
 use crate::tracker::{Targets, Tracker};
 use crate::{Kernel, Noise, Pick, Plan, Points, Result, TargetSampling, Task};
 
-/// Below this many rows a pass costs less than drafting does.
+/// Below this many rows a pass costs less than drafting does; with other kernels than the linear a pass costs more.
 const FEW_ROWS: usize = 4096;
+const FEW_ROWS_DUAL: usize = 512;
 
 /// What every round starts from.
 pub(crate) struct Setup<'s, 'a> {
@@ -181,10 +182,10 @@ fn tracker<'a, 'l: 'a>(
 }
 
 /// Whether many picks a pass are wanted, and the picks are largest scores under one noise and a mask.
-fn may_speculate(setup: &Setup<'_, '_>, limits: &Limits<'_>) -> bool {
+fn may_speculate(setup: &Setup<'_, '_>, limits: &Limits<'_>, few_rows: usize) -> bool {
     let (plan, strategy) = (setup.plan, &setup.plan.strategy);
     let wanted = match plan.engine {
-        Engine::Auto => setup.pool.rows() >= FEW_ROWS,
+        Engine::Auto => setup.pool.rows() >= few_rows,
         Engine::Plain => false,
         Engine::Speculative => true,
     };
@@ -200,7 +201,7 @@ fn speculator<'s>(
 ) -> Result<Option<Speculator<'s>>> {
     let strategy = &setup.plan.strategy;
     let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return Ok(None) };
-    if !may_speculate(setup, limits) {
+    if !may_speculate(setup, limits, FEW_ROWS) {
         return Ok(None);
     }
     let targets = targets(setup, ledger, number)?;
@@ -217,13 +218,13 @@ fn drafts<'s, 'a, 'l: 'a>(
     size: usize,
     number: u64,
 ) -> Result<Option<Drafts<'s, 'a>>> {
-    let enough_noise = setup.noise_var >= LEAST_NOISE * setup.mean_var;
-    if setup.kernel.is_linear() || !enough_noise || !may_speculate(setup, limits) {
+    if !(may_speculate(setup, limits, FEW_ROWS_DUAL) && Drafts::fits(setup)) {
         return Ok(None);
     }
     let targets = targets(setup, ledger, number)?;
     let joint = joint(setup, ledger, targets.as_ref());
-    let Some(laws) = Laws::new(ledger.data.clone(), joint) else { return Ok(None) };
-    let (strategy, open) = (&setup.plan.strategy, limits.open().to_vec());
-    Ok(Drafts::new(setup.pool, setup.kernel, strategy, setup.noise_var, targets, laws, open, size))
+    let wants = setup.plan.strategy.wants();
+    let targets = targets.filter(|_| wants.sq_cov || wants.std_cov);
+    let laws = Laws::new(ledger.data.clone(), joint);
+    Ok(laws.map(|laws| Drafts::new(setup, laws, targets, limits.open().to_vec(), size)))
 }

@@ -29,6 +29,11 @@ impl Targets {
         Self { points, dim, vars, columns: Columns::default() }
     }
 
+    /// The same targets under another law.
+    pub fn given(&self, data: &mut Law<'_>) -> Self {
+        Self::new(self.points.clone(), self.dim, data)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &[f64]> {
         self.points.chunks_exact(self.dim)
     }

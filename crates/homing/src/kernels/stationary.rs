@@ -7,6 +7,9 @@ use crate::{Error, Result};
 /// Values from a matrix product are off by no more than this share.
 const SHARE: f64 = 1e-13;
 
+/// Points for which a matrix product takes longer than differences do.
+const FEW: usize = 2;
+
 /// Squared distances below this share of ‖x‖² + ‖x′‖² are summed from differences.
 const NEAR: f64 = 1e-2;
 
@@ -19,10 +22,17 @@ fn euclidean_sq(x: &[f64], other: &[f64]) -> f64 {
 /// The three terms cancel where a row is near a point. Their rounding is about √d·ε(‖x‖² + ‖x′‖²) (Higham and Mary 2019);
 /// where the kernel cannot bear four times that (`bears` of the squared distance and its error), differences are summed.
 fn euclidean_sq_block(rows: &[f64], points: &[f64], dim: usize, out: &mut [f64], bears: impl Fn(f64, f64) -> bool) {
+    let count = rows.len() / dim;
+    if points.len() <= FEW * dim {
+        for (point, out) in points.chunks_exact(dim).zip(out.chunks_exact_mut(count)) {
+            rows.chunks_exact(dim).zip(out).for_each(|(x, out)| *out = euclidean_sq(x, point));
+        }
+        return;
+    }
     inner_products(rows, points, dim, 0..dim, out);
     let norms: Vec<f64> = rows.chunks_exact(dim).map(norm_sq).collect();
     let rounding = 4.0 * (dim as f64).sqrt() * f64::EPSILON;
-    for (point, out) in points.chunks_exact(dim).zip(out.chunks_exact_mut(norms.len())) {
+    for (point, out) in points.chunks_exact(dim).zip(out.chunks_exact_mut(count)) {
         let point_norm = norm_sq(point);
         for (i, (out, norm)) in out.iter_mut().zip(&norms).enumerate() {
             let (whole, product) = (norm + point_norm, *out);
@@ -57,7 +67,7 @@ impl Gaussian {
 }
 
 impl Gaussian {
-    fn at(&self, distance_sq: f64) -> f64 {
+    fn at(self, distance_sq: f64) -> f64 {
         (-0.5 * distance_sq / (self.length * self.length)).exp()
     }
 }
@@ -122,7 +132,7 @@ impl Matern {
 }
 
 impl Matern {
-    fn at(&self, distance_sq: f64) -> f64 {
+    fn at(self, distance_sq: f64) -> f64 {
         let nu = self.smoothness;
         let r = (2.0 * nu).sqrt() * distance_sq.sqrt() / self.length;
         if r == 0.0 {

@@ -10,12 +10,12 @@ mod sheet;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
+use crate::Embeddings;
 use crate::choose::{Limits, Scorer, take_best, winner};
 use crate::embeddings::BLOCK;
 use crate::law::{DualLaw, Law};
-use crate::strategy::Strategy;
+use crate::round::Setup;
 use crate::tracker::{Targets, Tracker, is_copy};
-use crate::{Embeddings, Kernel, Points};
 use sheet::Sheet;
 
 /// Rows that picks are drafted on: a share of the pool, within limits.
@@ -26,7 +26,7 @@ const HOT: RangeInclusive<usize> = 128..=8192;
 const DRAFT: RangeInclusive<usize> = 6..=48;
 
 /// ρ² below this share of the mean prior variance leaves variances whose digits are lost; those are the plain engine's.
-pub(crate) const LEAST_NOISE: f64 = 1e-5;
+const LEAST_NOISE: f64 = 1e-5;
 
 /// The laws given D and the picks, and given the targets too.
 #[derive(Clone)]
@@ -61,57 +61,42 @@ impl<'a> Laws<'a> {
 
 /// The engine.
 pub(crate) struct Drafts<'s, 'a> {
-    kernel: &'a dyn Kernel,
-    strategy: &'s Strategy,
-    noise_var: f64,
-    targets: Option<Targets>,
+    setup: &'s Setup<'s, 'a>,
     laws: Laws<'a>,
+    targets: Option<Targets>,
     sheet: Sheet<'a>,
     /// Rows that may be picked.
     open: Vec<bool>,
     /// Rows to draft on, in rising order.
     hot: Vec<usize>,
-    /// The last pick, if it has no columns.
+    /// The last pick, while it has no column.
     pending: Option<usize>,
     /// Picks made but not yet asked for.
     ready: VecDeque<(usize, f64)>,
-    draft: usize,
+    /// Picks to draft.
+    length: usize,
     pub passes: usize,
 }
 
 impl<'s, 'a> Drafts<'s, 'a> {
-    /// An engine for so many picks; none for a rule that reads other numbers than variances and covariances.
-    #[allow(clippy::too_many_arguments)]
+    /// Whether the kernel, the rule and the noise are of its kind.
+    pub fn fits(setup: &Setup<'_, '_>) -> bool {
+        let wants = setup.plan.strategy.wants();
+        let known = wants.var && !wants.nearest && !wants.cosine && !wants.probabilities;
+        known && !setup.kernel.is_linear() && setup.noise_var >= LEAST_NOISE * setup.mean_var
+    }
+
+    /// For so many picks of open rows.
     pub fn new(
-        pool: Points<'a>,
-        kernel: &'a dyn Kernel,
-        strategy: &'s Strategy,
-        noise_var: f64,
-        targets: Option<Targets>,
+        setup: &'s Setup<'s, 'a>,
         laws: Laws<'a>,
+        targets: Option<Targets>,
         open: Vec<bool>,
         picks: usize,
-    ) -> Option<Self> {
-        let wants = strategy.wants();
-        if !wants.var || wants.nearest || wants.cosine || wants.probabilities {
-            return None;
-        }
-        let (hot, ready, sheet) = (Vec::new(), VecDeque::new(), Sheet::new(pool, &laws, picks));
-        let draft = *DRAFT.start();
-        Some(Self {
-            kernel,
-            strategy,
-            noise_var,
-            targets,
-            laws,
-            sheet,
-            open,
-            hot,
-            pending: None,
-            ready,
-            draft,
-            passes: 0,
-        })
+    ) -> Self {
+        let sheet = Sheet::new(setup.pool, &laws, picks);
+        let (hot, ready, length) = (Vec::new(), VecDeque::new(), *DRAFT.start());
+        Self { setup, laws, targets, sheet, open, hot, pending: None, ready, length, passes: 0 }
     }
 
     /// The next pick: its row and score. `left` picks are asked for in all, this one included.
@@ -124,19 +109,20 @@ impl<'s, 'a> Drafts<'s, 'a> {
 
     /// Drafts, verifies and accepts.
     fn round(&mut self, left: usize) {
+        let Setup { pool, kernel, noise_var, .. } = *self.setup;
         let decided = usize::from(self.pending.is_some());
-        let draft = self.draft(self.draft.min(left - 1));
+        let draft = self.draft(self.length.min(left - 1));
         for &row in &draft {
-            self.laws.observe(&self.sheet.pool.row(row), self.noise_var);
+            self.laws.observe(&pool.row(row), noise_var);
         }
-        let rule = &*self.strategy.rule;
-        let verdict =
-            self.sheet.verify(rule, &self.laws, self.targets.as_ref(), self.noise_var, &draft, decided, &self.open);
+        let (rule, targets) = (&*self.setup.plan.strategy.rule, self.targets.as_ref());
+        let verdict = self.sheet.verify(&self.laws, targets, &draft, decided, &self.open, (rule, noise_var));
         self.passes += 1;
-        let (pool, mut kept) = (self.sheet.pool, decided);
+
+        let mut kept = decided;
         self.pending = None;
         for t in decided..=draft.len() {
-            let Some(best) = winner(&verdict.contenders(t), |a, b| is_copy(self.kernel, pool, a, b)) else { break };
+            let Some(best) = winner(&verdict.contenders(t), |a, b| is_copy(kernel, pool, a, b)) else { break };
             self.open[best.row] = false;
             self.ready.push_back((best.row, best.score));
             if draft.get(t) != Some(&best.row) {
@@ -145,12 +131,10 @@ impl<'s, 'a> Drafts<'s, 'a> {
             }
             kept = t + 1;
         }
-        let cut = draft.len() - kept;
+        let (made, cut) = (self.ready.len(), draft.len() - kept);
         self.laws.forget(cut);
         self.sheet.forget(cut);
-        let made = self.ready.len();
-
-        self.draft = if cut == 0 { 2 * self.draft } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
+        self.length = if cut == 0 { 2 * self.length } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
         if made < left {
             let count = (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end());
             self.hot = verdict.best(kept, &self.open, count);
@@ -159,31 +143,30 @@ impl<'s, 'a> Drafts<'s, 'a> {
 
     /// The pending pick, and up to `most` picks after it, as the plain engine makes them among the hot rows.
     fn draft(&self, most: usize) -> Vec<usize> {
-        let (pool, wants) = (self.sheet.pool, self.strategy.wants());
+        let Setup { pool, kernel, noise_var, plan, .. } = *self.setup;
         let mut draft: Vec<usize> = self.pending.into_iter().collect();
         if most == 0 || self.hot.is_empty() {
             return draft;
         }
         let mut rows = self.hot.clone();
-        rows.extend(&draft);
+        rows.extend(self.pending);
         rows.sort_unstable();
         let points = pool.gather(&rows);
         let view = Embeddings::new(&points[..], pool.dim()).expect("whole rows").into();
         let columns = rows.chunks(BLOCK).map(|rows| self.sheet.gather(rows)).collect();
-        let given = (Law::Dual(self.laws.data.clone()), self.laws.joint.clone().map(Law::Dual));
-        let targets = self.targets.as_ref().filter(|_| wants.sq_cov || wants.std_cov);
-        let targets = targets.map(|t| Targets::new(t.points.clone(), t.dim, &mut Law::Dual(self.laws.data.clone())));
-        let mut hot = Tracker::resume(view, self.kernel, wants, targets, given, columns);
+        let (mut data, joint) = (Law::Dual(self.laws.data.clone()), self.laws.joint.clone().map(Law::Dual));
+        let targets = self.targets.as_ref().map(|targets| targets.given(&mut data));
+        let mut hot = Tracker::resume(view, kernel, plan.strategy.wants(), targets, (data, joint), columns);
         let mut limits = Limits::mask(rows.iter().map(|&row| self.open[row]).collect());
         if let Some(pending) = self.pending {
-            hot.observe(rows.binary_search(&pending).expect("added above"), self.noise_var);
+            hot.observe(rows.binary_search(&pending).expect("added above"), noise_var);
         }
         for _ in 0..most {
-            let noise_at = |_: usize| self.noise_var;
-            let scorer = Scorer { strategy: self.strategy, tracker: &hot, noise_at, seed: 0, pick: 0 };
+            let noise_at = |_: usize| noise_var;
+            let scorer = Scorer { strategy: &plan.strategy, tracker: &hot, noise_at, seed: plan.seed, pick: 0 };
             let Some((at, _)) = take_best(&scorer, &mut limits) else { break };
             draft.push(rows[at]);
-            hot.observe(at, self.noise_var);
+            hot.observe(at, noise_var);
         }
         draft
     }

@@ -19,7 +19,7 @@ struct Block {
 
 /// All rows.
 pub(super) struct Sheet<'a> {
-    pub pool: Points<'a>,
+    pool: Points<'a>,
     blocks: Vec<Block>,
 }
 
@@ -127,21 +127,19 @@ impl<'a> Sheet<'a> {
         [pick(|block| &block.data), pick(|block| &block.joint)]
     }
 
-    /// Brings the columns of all rows up to the laws, whose last steps are the draft, and finds the best rows at every step
-    /// of it that is not decided.
-    #[allow(clippy::too_many_arguments)]
+    /// Brings the columns of all rows up to the laws, whose last steps are the draft, and scores the rows at every step of
+    /// it that is not decided.
     pub fn verify(
         &mut self,
-        rule: &dyn Rule,
         laws: &Laws<'_>,
         targets: Option<&Targets>,
-        noise_var: f64,
         draft: &[usize],
         decided: usize,
         open: &[bool],
+        (rule, noise_var): (&dyn Rule, f64),
     ) -> Verdict {
         let wants = rule.wants();
-        let aim = targets.filter(|_| wants.sq_cov || wants.std_cov).map(|t| Aim::new(t, &laws.data, draft.len()));
+        let aim = targets.map(|targets| Aim::new(targets, &laws.data, draft.len()));
         let (pool, dim) = (self.pool, self.pool.dim());
         let in_block = |buffer: &mut Vec<f64>, (b, block): (usize, &mut Block)| {
             let start = b * BLOCK;

@@ -127,7 +127,7 @@ fn labelled_and_forbidden_rows_rounds_and_samples_of_the_targets() {
 
 #[test]
 fn every_row_of_the_pool() {
-    for rows in [1, 2, 3, 40, 255, 256, 257] {
+    for rows in [1, 3, 40, 257] {
         let data = data(&mut rng(rows as u64), rows, 4);
         data.tasks(|kernel, task| {
             for rule in RULES {
@@ -146,11 +146,11 @@ fn every_row_of_the_pool() {
 }
 
 proptest! {
-    #![proptest_config(crate::oracle::cases(40))]
+    #![proptest_config(crate::oracle::cases(24))]
 
     #[test]
     fn random_inputs(
-        seed in any::<u64>(), rows in 1usize..900, targets in 1usize..40, share in 0.0f64..0.4, noise_ln in -4.0f64..0.5,
+        seed in any::<u64>(), rows in 1usize..700, targets in 1usize..40, share in 0.0f64..0.4, noise_ln in -4.0f64..0.5,
         rule in prop::sample::select(&RULES[..]), sizes in prop::option::of(1usize..60),
     ) {
         let data = data(&mut rng(seed), rows, targets);
@@ -180,16 +180,16 @@ fn rows_that_tie_go_by_their_numbers() {
 fn few_distinct_rows_many_times() {
     let mut rng = rng(8);
     let distinct: Vec<f64> = clustered(&mut rng, 60, DIM, 60).into_iter().map(f64::from).collect();
-    let pool: Vec<f64> = (0..2700).flat_map(|i| distinct[(i * 7919) % 60 * DIM..][..DIM].to_vec()).collect();
+    let pool: Vec<f64> = (0..1700).flat_map(|i| distinct[(i * 7919) % 60 * DIM..][..DIM].to_vec()).collect();
     let targets: Vec<f64> = clustered(&mut rng, 8, DIM, 4).into_iter().map(f64::from).collect();
     let kernels: [&dyn Kernel; 3] =
         [&Gaussian::new(0.9).unwrap(), &Matern::new(0.5, 1.0).unwrap(), &Product::new(4, true)];
     for (at, kernel) in kernels.into_iter().enumerate() {
         let task = Task { kernel, ..Task::new(points(&pool, DIM), Some(points(&targets, DIM))) };
         for rule in RULES {
-            for noise in [1e-4, 1e-3, 1e-2] {
+            for noise in [1e-4, 1e-2] {
                 let noise = Noise::Relative(noise);
-                let plan = Plan { strategy: rule.parse().unwrap(), count: 150, noise, ..Plan::default() };
+                let plan = Plan { strategy: rule.parse().unwrap(), count: 100, noise, ..Plan::default() };
                 let (plain, ahead) = both(&task, &plan);
                 assert_eq!(plain.indices(), ahead.indices(), "kernel {at}, {rule}, {noise:?}");
             }
