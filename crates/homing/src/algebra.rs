@@ -1,22 +1,33 @@
 //! The few vector operations that the rest is made of.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
+use std::hint::black_box;
+use std::ops::Range;
 
-/// x·y, summed in eight fixed lanes: the same bits on every machine, and wherever a row stands.
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::traits::ComplexField;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+
+/// x·y.
 #[inline(always)]
 pub(crate) fn dot<T: Copy + Into<f64>>(x: &[T], y: &[f64]) -> f64 {
+    sum(x, y, |a, b| a * b)
+}
+
+/// Σᵢ term(xᵢ, yᵢ), summed in eight fixed lanes: the same bits on every machine, and wherever a row stands.
+#[inline(always)]
+pub(crate) fn sum<T: Copy + Into<f64>>(x: &[T], y: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
     let (x_lanes, x_rest) = x.as_chunks::<LANES>();
     let (y_lanes, y_rest) = y[..x.len()].as_chunks::<LANES>();
     for (a, b) in x_lanes.iter().zip(y_lanes) {
         for lane in 0..LANES {
-            sums[lane] += a[lane].into() * b[lane];
+            sums[lane] += term(a[lane].into(), b[lane]);
         }
     }
-    for (lane, (&a, b)) in x_rest.iter().zip(y_rest).enumerate() {
-        sums[lane] += a.into() * b;
+    for (lane, (&a, &b)) in x_rest.iter().zip(y_rest).enumerate() {
+        sums[lane] += term(a.into(), b);
     }
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }
@@ -33,13 +44,56 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
+/// out = factor · left · right, or added to what is there, on this thread alone.
+pub(crate) fn product<T: ComplexField>(
+    out: MatMut<'_, T>,
+    accumulate: Accum,
+    left: MatRef<'_, T>,
+    right: MatRef<'_, T>,
+    factor: T,
+) {
+    matmul(out, accumulate, left, right, factor, Par::Seq);
+    clear_registers();
+}
+
+/// Clears the upper halves of the AVX registers. faer's kernels leave them in use, and scalar code runs twenty times slower
+/// then (an exp takes 121 ns, not 5). What is compiled for AVX clears them on its way out: a norm of faer's, say.
+fn clear_registers() {
+    black_box(MatRef::from_column_major_slice(&[0.0f64; 16], 16, 1).norm_max());
+}
+
 /// rows (n × d, row after row) times the columns of `basis` (d × r): n × r.
 pub(crate) fn project(rows: &[f64], basis: MatRef<'_, f64>) -> Mat<f64> {
     let dim = basis.nrows();
     let rows = MatRef::from_row_major_slice(rows, rows.len() / dim, dim);
     let mut out = Mat::zeros(rows.nrows(), basis.ncols());
-    matmul(out.as_mut(), Accum::Replace, rows, basis, 1.0, Par::Seq);
+    product(out.as_mut(), Accum::Replace, rows, basis, 1.0);
     out
+}
+
+/// x·y of every row with every point (both row after row) over some of their coordinates: `out` has a column a point.
+pub(crate) fn inner_products(rows: &[f64], points: &[f64], dim: usize, over: Range<usize>, out: &mut [f64]) {
+    let (count, width) = (rows.len() / dim, over.len());
+    let rows = MatRef::from_row_major_slice(rows, count, dim).subcols(over.start, width);
+    let points = MatRef::from_row_major_slice(points, points.len() / dim, dim).subcols(over.start, width);
+    let out = MatMut::from_column_major_slice_mut(out, count, points.nrows());
+    product(out, Accum::Replace, rows, points.transpose(), 1.0);
+}
+
+/// out −= columns · weights, with out and the columns stored one column of `count` after the other.
+pub(crate) fn subtract_product(columns: &[f64], weights: MatRef<'_, f64>, count: usize, out: &mut [f64]) {
+    if weights.nrows() > 0 {
+        let columns = MatRef::from_column_major_slice(&columns[..weights.nrows() * count], count, weights.nrows());
+        let out = MatMut::from_column_major_slice_mut(out, count, weights.ncols());
+        product(out, Accum::Add, columns, weights, -1.0);
+    }
+}
+
+/// columns ← columns · L⁻ᵀ for a lower triangle L, with the columns stored one of `count` after the other.
+pub(crate) fn divide_by_triangle(columns: &mut [f64], lower: MatRef<'_, f64>, count: usize) {
+    let columns = MatMut::from_column_major_slice_mut(columns, count, lower.nrows());
+    solve_lower_triangular_in_place(lower, columns.transpose_mut(), Par::Seq);
+    clear_registers();
 }
 
 #[cfg(test)]
@@ -61,5 +115,15 @@ mod tests {
         let basis = Mat::from_fn(2, 3, |i, j| (i * 3 + j) as f64);
         let out = project(&[1.0, 10.0, 2.0, 0.0], basis.as_ref());
         assert_eq!((out[(0, 0)], out[(0, 2)], out[(1, 1)]), (30.0, 52.0, 2.0));
+    }
+    #[test]
+    fn products_of_rows_and_columns_by_hand() {
+        let (rows, points) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 0.0, 2.0, 0.0, 1.0, 1.0]);
+        let mut out = [0.0; 4];
+        inner_products(&rows, &points, 3, 1..3, &mut out);
+        assert_eq!(out, [6.0, 12.0, 5.0, 11.0]);
+        let weights = Mat::from_fn(1, 2, |_, j| [10.0, 1.0][j]);
+        subtract_product(&[1.0, 0.5, 7.0, 7.0], weights.as_ref(), 2, &mut out);
+        assert_eq!(out, [-4.0, 7.0, 4.0, 10.5]);
     }
 }

@@ -43,6 +43,12 @@ impl<'a> Limits<'a> {
         }
     }
 
+    /// Nothing but a mask.
+    pub fn mask(open: Vec<bool>) -> Self {
+        let (quotas, budget) = (Vec::new(), f64::INFINITY);
+        Self { open, groups: None, quotas, costs: None, budget, spent: 0.0, repeat: false }
+    }
+
     /// Rows that are neither forbidden, labelled nor picked.
     pub fn available(&self) -> usize {
         self.open.iter().filter(|&&open| open).count()
@@ -88,14 +94,17 @@ impl<'a> Limits<'a> {
 
 /// A row with its rule's score and the key that decides.
 #[derive(Debug, Clone, Copy)]
-struct Scored {
-    row: usize,
-    score: f64,
-    key: f64,
+pub(crate) struct Scored {
+    pub row: usize,
+    pub score: f64,
+    pub key: f64,
 }
 
 /// Keys that agree to this share are a tie: they differ by the order of summation.
 pub(crate) const TIE: f64 = 1e-12;
+
+/// Copies of one row, computed at different places of a matrix product, have keys that agree at least to this share.
+const TWINS: f64 = 1e-3;
 
 impl Scored {
     /// Larger key first, then smaller row.
@@ -103,9 +112,33 @@ impl Scored {
         other.key.total_cmp(&self.key).then(self.row.cmp(&other.row))
     }
 
-    fn ties(&self, best: &Self) -> bool {
-        self.key >= best.key - TIE * best.key.abs() || self.key == best.key
+    fn reaches(&self, best: &Self, share: f64) -> bool {
+        self.key >= best.key - share * best.key.abs() || self.key == best.key
     }
+
+    fn ties(&self, best: &Self) -> bool {
+        self.reaches(best, TIE)
+    }
+}
+
+/// Of some rows in rising order those that may win among all: the best one, and what may be its tie or its copy. A row is no
+/// match for an earlier one with as large a key.
+pub(crate) fn contenders(scored: impl Iterator<Item = Scored> + Clone) -> Vec<Scored> {
+    let Some(best) = scored.clone().min_by(Scored::order) else { return Vec::new() };
+    let mut most = None;
+    let mut leads = |key: f64| {
+        let leads = most.is_none_or(|most| key > most);
+        most = if leads { Some(key) } else { most };
+        leads
+    };
+    scored.filter(|one| one.reaches(&best, TWINS) && leads(one.key)).collect()
+}
+
+/// The row that wins: the first, in rising order, that ties with the best or is a copy of it.
+pub(crate) fn winner(contenders: &[Scored], is_copy: impl Fn(usize, usize) -> bool) -> Option<Scored> {
+    let best = contenders.iter().min_by(|a, b| a.order(b))?;
+    let wins = |one: &Scored| one.ties(best) || (one.reaches(best, TWINS) && is_copy(one.row, best.row));
+    contenders.iter().copied().find(wins)
 }
 
 /// What rows are scored with for one pick.
@@ -126,14 +159,13 @@ pub(crate) fn take_best(
     scorer: &Scorer<'_, '_, impl Fn(usize) -> f64 + Sync>,
     limits: &mut Limits<'_>,
 ) -> Option<(usize, f64)> {
-    // Of each block its best row, and the earlier rows that tie with that; they may tie with the best of all.
-    let contenders = score_blocks(scorer, limits, |scored| {
-        let best = scored.iter().min_by(|a, b| a.order(b)).copied();
-        scored.into_iter().filter(|one| best.is_some_and(|best| one.ties(&best))).collect::<Vec<_>>()
-    });
-    let contenders = contenders.concat();
-    let leader = *contenders.iter().min_by(|a, b| a.order(b))?;
-    let best = contenders.into_iter().find(|one| one.ties(&leader))?;
+    let contenders = score_blocks(scorer, limits, |scored| contenders(scored.into_iter())).concat();
+    let is_copy = |a: usize, b: usize| {
+        let alike =
+            (scorer.noise_at)(a) == (scorer.noise_at)(b) && limits.costs.is_none_or(|costs| costs[a] == costs[b]);
+        alike && scorer.strategy.choice == Choice::Largest && scorer.tracker.is_copy(a, b)
+    };
+    let best = winner(&contenders, is_copy)?;
     limits.take(best.row);
     Some((best.row, best.score))
 }

@@ -49,6 +49,7 @@ mod select;
 mod selection;
 mod source;
 mod speculate;
+mod speculate_dual;
 mod strategy;
 mod targets;
 mod task;

@@ -6,13 +6,15 @@ use crate::choose::{Limits, Scorer, take_best, take_top};
 use crate::greedy::{sample, sample_size};
 use crate::ledger::{Ledger, given_targets};
 use crate::speculate::{Ahead, Speculator, State};
+use crate::speculate_dual::{Drafts, Laws};
 use crate::strategy::{Batch, Choice};
 use crate::task::Engine;
 use crate::tracker::{Targets, Tracker};
 use crate::{Embeddings, Greedy, Kernel, Noise, Pick, Plan, Points, Result, TargetSampling, Task};
 
-/// Below this many rows a pass costs less than drafting does.
+/// Below this many rows a pass costs less than drafting does; with other kernels than the linear a pass costs more.
 const FEW_ROWS: usize = 4096;
+const FEW_ROWS_DUAL: usize = 512;
 
 /// What every round starts from.
 pub(crate) struct Setup<'s, 'a> {
@@ -22,6 +24,8 @@ pub(crate) struct Setup<'s, 'a> {
     pub pool: Points<'a>,
     pub kernel: &'a dyn Kernel,
     pub noise_var: f64,
+    /// Mean prior variance of the pool.
+    pub mean_var: f64,
     /// ‖φ‖² of every row, for the linear kernel.
     pub norms: Option<&'s [f32]>,
 }
@@ -79,9 +83,12 @@ impl<'s, 'a> Round<'s, 'a> {
             let source = Source::Sample(sample_size(setup.pool.rows(), setup.plan.count, epsilon));
             return Ok(Self { setup, source, left: size, number, passes: 0 });
         }
-        let source = match speculator(setup, ledger, limits, number)? {
-            Some(engine) => Source::Ahead(engine),
-            None => Source::Step(Box::new(tracker(setup, ledger, picks, number)?)),
+        let source = if let Some(engine) = speculator(setup, ledger, limits, number)? {
+            Source::Ahead(engine)
+        } else if let Some(engine) = drafts(setup, ledger, limits, size, number)? {
+            Source::Ahead(engine)
+        } else {
+            Source::Step(Box::new(tracker(setup, ledger, picks, number)?))
         };
         Ok(Self { setup, source, left: size, number, passes: 0 })
     }
@@ -221,21 +228,27 @@ fn tracker_of<'a, 'l: 'a>(
     Ok(Tracker::new(points, setup.kernel, wants, probabilities, targets, given, &near))
 }
 
+/// Whether many picks a pass are wanted, and the picks are largest scores under one noise and a mask.
+fn may_speculate(setup: &Setup<'_, '_>, limits: &Limits<'_>, few_rows: usize) -> bool {
+    let (plan, strategy) = (setup.plan, &setup.plan.strategy);
+    let wanted = match plan.engine {
+        Engine::Auto => setup.pool.rows() >= few_rows,
+        Engine::Plain => false,
+        Engine::Speculative => true,
+    };
+    let sequential = strategy.batch == Batch::Sequential && strategy.choice == Choice::Largest;
+    wanted && sequential && setup.task.noise_vars.is_none() && limits.is_mask()
+}
+
 fn speculator<'s>(
     setup: &'s Setup<'s, '_>,
     ledger: &mut Ledger<'_>,
     limits: &Limits<'_>,
     number: u64,
 ) -> Result<Option<Box<dyn Ahead<'s> + 's>>> {
-    let (plan, strategy) = (setup.plan, &setup.plan.strategy);
+    let strategy = &setup.plan.strategy;
     let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return Ok(None) };
-    let wanted = match plan.engine {
-        Engine::Auto => pool.rows() >= FEW_ROWS,
-        Engine::Plain => false,
-        Engine::Speculative => true,
-    };
-    let sequential = strategy.batch == Batch::Sequential && strategy.choice == Choice::Largest;
-    if !(wanted && sequential && setup.task.noise_vars.is_none() && limits.is_mask()) {
+    if !may_speculate(setup, limits, FEW_ROWS) {
         return Ok(None);
     }
     let targets = targets(setup, ledger, number)?;
@@ -243,5 +256,24 @@ fn speculator<'s>(
     let state = State::new(ledger.data.clone(), joint, targets, strategy.wants(), setup.noise_var);
     let open = limits.open().to_vec();
     let engine = state.and_then(|state| Speculator::new(pool, norms, &*strategy.rule, state, open));
+    Ok(engine.map(|engine| Box::new(engine) as Box<dyn Ahead<'s> + 's>))
+}
+
+fn drafts<'s, 'a, 'l: 'a>(
+    setup: &'s Setup<'s, 'a>,
+    ledger: &mut Ledger<'l>,
+    limits: &Limits<'_>,
+    size: usize,
+    number: u64,
+) -> Result<Option<Box<dyn Ahead<'s> + 's>>> {
+    if !(may_speculate(setup, limits, FEW_ROWS_DUAL) && Drafts::fits(setup)) {
+        return Ok(None);
+    }
+    let targets = targets(setup, ledger, number)?;
+    let joint = joint(setup, ledger, targets.as_ref());
+    let wants = setup.plan.strategy.wants();
+    let targets = targets.filter(|_| wants.sq_cov || wants.std_cov);
+    let laws = Laws::new(ledger.data.clone(), joint);
+    let engine = laws.map(|laws| Drafts::new(setup, laws, targets, limits.open().to_vec(), size));
     Ok(engine.map(|engine| Box::new(engine) as Box<dyn Ahead<'s> + 's>))
 }

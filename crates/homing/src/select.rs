@@ -77,7 +77,8 @@ fn choose(
         }
         _ => (task.pool, task.kernel),
     };
-    let setup = Setup { task, plan, pool, kernel, noise_var, norms: survey.norms.as_deref() };
+    let norms = survey.norms.as_deref();
+    let setup = Setup { task, plan, pool, kernel, noise_var, mean_var: survey.mean_var, norms };
     let mut picks: Vec<Pick> = Vec::with_capacity(plan.count);
     let mut passes = 1;
     let round_size = plan.round_size.unwrap_or(plan.count);

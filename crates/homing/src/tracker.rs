@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::embeddings::BLOCK;
-use crate::law::{Columns, Functional, Law, Variance};
+use crate::law::{Columns, Functional, Law, Root, Variance};
 use crate::{Candidate, Embeddings, Kernel, Points, Wants};
 
 /// VTL's sums of squares are recomputed when the targets' variance has fallen by this factor since they last were, or
@@ -22,12 +22,18 @@ pub(crate) struct Targets {
     pub points: Arc<[f64]>,
     pub dim: usize,
     pub vars: Vec<Variance>,
+    columns: Columns,
 }
 
 impl Targets {
     pub fn new(points: Vec<f64>, dim: usize, data: &mut Law<'_>) -> Self {
         let vars = points.chunks_exact(dim).map(|a| Variance::fresh(data.var(a))).collect();
-        Self { points: points.into(), dim, vars }
+        Self { points: points.into(), dim, vars, columns: Columns::default() }
+    }
+
+    /// The same targets under another law.
+    pub fn given(&self, data: &mut Law<'_>) -> Self {
+        Self::new(self.points.to_vec(), self.dim, data)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[f64]> {
@@ -35,8 +41,15 @@ impl Targets {
     }
 
     /// Covariances with a functional of `data`.
-    pub fn covs(&self, data: &Law<'_>, functional: &Functional) -> Vec<f64> {
-        self.iter().map(|a| data.cov(functional, a)).collect()
+    pub fn covs(&mut self, data: &Law<'_>, functional: &Functional) -> Vec<f64> {
+        let mut covs = vec![0.0; self.vars.len()];
+        data.scan(functional, &self.points, &mut self.columns, &mut covs);
+        covs
+    }
+
+    /// Σ_a c_a f_a under `data`.
+    fn weighted(&mut self, data: &Law<'_>, coefficients: &[f64]) -> Functional {
+        data.functional(coefficients, &self.points, &mut self.columns)
     }
 
     /// Takes in an observation with these covariances and total variance p; `data` is the law after it.
@@ -117,28 +130,10 @@ impl<'a> Tracker<'a> {
         wants: Wants,
         probabilities: Option<Embeddings<'a>>,
         targets: Option<Targets>,
-        (data, joint): (Law<'a>, Option<Law<'a>>),
+        laws: (Law<'a>, Option<Law<'a>>),
         near: &[f64],
     ) -> Self {
-        let rows = pool.rows();
-        let blocks = (0..rows.div_ceil(BLOCK))
-            .map(|i| Block { start: i * BLOCK, len: BLOCK.min(rows - i * BLOCK), ..Block::default() })
-            .collect();
-        let prior = Law::prior(kernel, pool.dim());
-        let mut tracker = Self {
-            pool,
-            kernel,
-            wants,
-            probabilities,
-            targets,
-            prior,
-            data,
-            joint,
-            blocks,
-            sq_cov_base: 0.0,
-            passes: 0,
-        };
-        tracker.start();
+        let mut tracker = Self { probabilities, ..Self::resume(pool, kernel, wants, targets, laws, Vec::new()) };
         if !near.is_empty() {
             let nearest = near.chunks_exact(pool.dim()).map(|point| tracker.itself(point)).collect();
             tracker.pass(&Update { nearest, ..Update::default() });
@@ -146,9 +141,41 @@ impl<'a> Tracker<'a> {
         tracker
     }
 
+    /// The same, with the blocks' columns under both laws as far as they are known.
+    pub fn resume(
+        pool: Points<'a>,
+        kernel: &'a dyn Kernel,
+        wants: Wants,
+        targets: Option<Targets>,
+        (data, joint): (Law<'a>, Option<Law<'a>>),
+        columns: Vec<[Columns; 2]>,
+    ) -> Self {
+        let rows = pool.rows();
+        let mut columns = columns.into_iter();
+        let blocks = (0..rows.div_ceil(BLOCK)).map(|i| {
+            let (start, [data_columns, joint_columns]) = (i * BLOCK, columns.next().unwrap_or_default());
+            Block { start, len: BLOCK.min(rows - start), data_columns, joint_columns, ..Block::default() }
+        });
+        let mut tracker = Self {
+            pool,
+            kernel,
+            wants,
+            probabilities: None,
+            targets,
+            prior: Law::prior(kernel, pool.dim()),
+            data,
+            joint,
+            blocks: blocks.collect(),
+            sq_cov_base: 0.0,
+            passes: 0,
+        };
+        tracker.start();
+        tracker
+    }
+
     /// The functional f_x without conditioning, and k(x, x).
     fn itself(&self, x: &[f64]) -> (Functional, f64) {
-        (self.prior.functional(&[(1.0, x)]), self.kernel.var(x))
+        (self.prior.itself(x), self.kernel.var(x))
     }
 
     /// Applies `f` to every block and its rows.
@@ -172,8 +199,9 @@ impl<'a> Tracker<'a> {
         let cosine = self.wants.cosine.then(|| {
             let targets = self.targets.as_ref().expect("checked: the rule has targets");
             let weight = 1.0 / targets.vars.len() as f64;
-            let stds: Vec<f64> = targets.iter().map(|a| self.kernel.var(a).sqrt()).collect();
-            weighted(targets, &self.prior, stds.iter().map(|&s| if s > 0.0 { weight / s } else { 0.0 }))
+            let stds = targets.iter().map(|a| self.kernel.var(a).sqrt());
+            let coefficients: Vec<f64> = stds.map(|s| if s > 0.0 { weight / s } else { 0.0 }).collect();
+            self.prior.functional(&coefficients, &targets.points, &mut Columns::default())
         });
         let std_cov = self.standardised();
         let sq_cov = self.sq_cov_root();
@@ -191,8 +219,8 @@ impl<'a> Tracker<'a> {
                 block.joint_var = vec![Variance { value: 0.0, scale: 0.0 }; len];
                 joint.scan_vars(rows, &mut block.joint_columns, &mut block.joint_var);
             }
-            if let Some(functionals) = &sq_cov {
-                block.sq_cov = tracker.data.scan_squares(functionals, rows, &mut block.data_columns, len);
+            if let Some(root) = &sq_cov {
+                block.sq_cov = tracker.data.scan_squares(root, rows, &mut block.data_columns, len);
             }
             if let Some(functional) = &std_cov {
                 block.std_cov = vec![0.0; len];
@@ -209,18 +237,19 @@ impl<'a> Tracker<'a> {
         self.recover();
     }
 
-    /// Functionals whose squared covariances sum to VTL's numerator.
-    fn sq_cov_root(&mut self) -> Option<Vec<Functional>> {
-        let targets = self.targets.as_ref().filter(|_| self.wants.sq_cov)?;
+    /// What VTL's numerator is made of.
+    fn sq_cov_root(&mut self) -> Option<Root> {
+        let targets = self.targets.as_mut().filter(|_| self.wants.sq_cov)?;
         self.sq_cov_base = targets.total_var();
         self.data.fold();
-        Some(self.data.root_of(&targets.points, targets.dim))
+        Some(self.data.root_of(&targets.points, targets.dim, &mut targets.columns))
     }
 
     /// Σ_a f_a / σ_a under the law given D.
-    fn standardised(&self) -> Option<Functional> {
-        let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
-        Some(self.data.functional(&targets.standardised().collect::<Vec<_>>()))
+    fn standardised(&mut self) -> Option<Functional> {
+        let targets = self.targets.as_mut().filter(|_| self.wants.std_cov)?;
+        let coefficients: Vec<f64> = targets.standardised().map(|(c, _)| c).collect();
+        Some(targets.weighted(&self.data, &coefficients))
     }
 
     /// Conditions on an observation of pool row `index`.
@@ -242,9 +271,9 @@ impl<'a> Tracker<'a> {
         let known = update.data.as_ref().is_some_and(|(_, total)| *total < KNOWN_PICK * self.kernel.var(&x));
         let fallen = self.targets.as_ref().is_some_and(|t| t.total_var() < REFRESH_SQ_COV * self.sq_cov_base);
         if self.wants.sq_cov && (known || fallen) {
-            let functionals = self.sq_cov_root().expect("the rule wants it");
+            let root = self.sq_cov_root().expect("the rule wants it");
             self.scan(|tracker, rows, block| {
-                block.sq_cov = tracker.data.scan_squares(&functionals, rows, &mut block.data_columns, block.len);
+                block.sq_cov = tracker.data.scan_squares(&root, rows, &mut block.data_columns, block.len);
             });
         }
         self.recover();
@@ -257,10 +286,8 @@ impl<'a> Tracker<'a> {
         // Folds the law first where the pick is known too well, so that all of its functionals are of one law.
         self.data.var(x);
         let before = self.wants.sq_cov.then(|| {
-            let functional = self.data.functional(&[(1.0, x)]);
-            let covs = targets.covs(&self.data, &functional);
-            let norm_sq = crate::algebra::norm_sq(&covs);
-            (weighted(targets, &self.data, covs.into_iter()), norm_sq)
+            let covs = targets.covs(&self.data, &self.data.itself(x));
+            (targets.weighted(&self.data, &covs), crate::algebra::norm_sq(&covs))
         });
         let (functional, total) = self.data.observe(x, noise_var);
         let covs = targets.covs(&self.data, &functional);
@@ -322,7 +349,7 @@ impl<'a> Tracker<'a> {
             |block| &mut block.sq_cov,
             |x| {
                 let root = root.get_or_insert_with(|| self.sq_cov_root().expect("the rule wants it"));
-                root.iter().map(|functional| self.data.cov(functional, x).powi(2)).sum()
+                self.data.scan_squares(root, x, &mut Columns::default(), 1)[0].value
             },
         );
         self.blocks = blocks;
@@ -358,16 +385,23 @@ impl<'a> Tracker<'a> {
         }
     }
 
+    /// Whether a rule cannot tell two rows apart.
+    pub fn is_copy(&self, a: usize, b: usize) -> bool {
+        let probabilities = self.probabilities.filter(|_| self.wants.probabilities);
+        is_copy(self.kernel, self.pool, a, b) && probabilities.is_none_or(|p| p.row(a) == p.row(b))
+    }
+
     /// How many blocks there are.
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
 }
 
-/// Σ_a c_a f_a under a law.
-fn weighted(targets: &Targets, law: &Law<'_>, coefficients: impl Iterator<Item = f64>) -> Functional {
-    let terms: Vec<(f64, &[f64])> = coefficients.zip(targets.iter()).filter(|(c, _)| *c != 0.0).collect();
-    law.functional(&terms)
+/// Whether f has one value at two rows: k(a, a) = k(a, b) = k(b, b).
+pub(crate) fn is_copy(kernel: &dyn Kernel, pool: Points<'_>, a: usize, b: usize) -> bool {
+    let (a, b) = (pool.row(a), pool.row(b));
+    let shared = kernel.eval(&a, &b);
+    kernel.var(&a) == shared && kernel.var(&b) == shared
 }
 
 /// Replaces the lost numbers of a list by `compute` of their rows.

@@ -11,7 +11,7 @@ pub use stationary::{Gaussian, Laplace, Matern};
 use faer::Mat;
 use faer::linalg::solvers::LltError;
 
-use crate::algebra::dot;
+use crate::algebra::{dot, inner_products};
 use crate::{Embeddings, Error, Result};
 
 /// A positive semi-definite function of two points.
@@ -22,6 +22,19 @@ pub trait Kernel: Send + Sync {
     /// k(x, x): the prior variance at a point.
     fn var(&self, x: &[f64]) -> f64 {
         self.eval(x, x)
+    }
+
+    /// k of every row with every point, both row after row: `out` has a column of values a point.
+    ///
+    /// The values are those of [`Kernel::eval`] up to rounding; a kernel that is made of inner products has them from a
+    /// matrix product.
+    fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {
+        let count = rows.len() / dim;
+        for (i, x) in rows.chunks_exact(dim).enumerate() {
+            for (j, point) in points.chunks_exact(dim).enumerate() {
+                out[j * count + i] = self.eval(x, point);
+            }
+        }
     }
 
     /// Whether k(x, x′) = xᵀx′. The engine then works in weight space, with one number a row
@@ -45,6 +58,10 @@ pub struct Linear;
 impl Kernel for Linear {
     fn eval(&self, x: &[f64], other: &[f64]) -> f64 {
         dot(x, other)
+    }
+
+    fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {
+        inner_products(rows, points, dim, 0..dim, out);
     }
 
     fn is_linear(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Products of two linear kernels: gradient embeddings of a last layer, without forming the gradients.
 
 use super::Kernel;
-use crate::algebra::dot;
+use crate::algebra::{dot, inner_products};
 
 /// k(x, x′) = (a·a′) · (h·h′ + bias) for points [a, h]: the linear kernel of a ⊗ [h, √bias].
 ///
@@ -23,6 +23,15 @@ impl Kernel for Product {
     fn eval(&self, x: &[f64], other: &[f64]) -> f64 {
         let ((a, h), (b, g)) = (x.split_at(self.split), other.split_at(self.split));
         dot(a, b) * (dot(h, g) + self.bias)
+    }
+
+    fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {
+        let mut hidden = vec![0.0; out.len()];
+        inner_products(rows, points, dim, 0..self.split, out);
+        inner_products(rows, points, dim, self.split..dim, &mut hidden);
+        for (value, hidden) in out.iter_mut().zip(hidden) {
+            *value *= hidden + self.bias;
+        }
     }
 }
 

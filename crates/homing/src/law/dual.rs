@@ -1,14 +1,24 @@
 //! Any kernel, by an incremental Cholesky factor: one whitened column over the pool for each thing observed.
 
+use std::ops::Range;
+
+use faer::{Mat, MatRef};
+
 use super::Variance;
 use crate::Kernel;
-use crate::algebra::{axpy, dot};
+use crate::algebra::{axpy, divide_by_triangle, dot, norm_sq, subtract_product};
+use crate::embeddings::BLOCK;
 
 /// Variances below this share of the prior's are rounding.
 const KNOWN: f64 = 256.0 * f64::EPSILON;
 
+/// Columns that room is made for at a time: twice as many as there are would be memory that lies idle.
+const ROOM: usize = 8;
+
 /// The law of f given observations at points t₁, t₂, …: Cov(f_x, f_y) = k(x, y) − z_x·z_y with z = L⁻¹k(T, ·) and
 /// LLᵀ = K_TT + diag ρ².
+///
+/// The columns of a block of rows are their z: a column of one number a row for each thing observed.
 #[derive(Clone)]
 pub(crate) struct DualLaw<'a> {
     kernel: &'a dyn Kernel,
@@ -24,11 +34,13 @@ struct Step {
     std: f64,
 }
 
-/// Σ c·f(x), with its whitened coordinates.
+/// Σ c·f(x), and what makes its covariances under the law that made it.
 #[derive(Clone)]
-pub(crate) struct DualFunctional {
-    terms: Vec<(f64, Vec<f64>)>,
-    whitened: Vec<f64>,
+pub(crate) enum DualFunctional {
+    /// The thing that was observed at this step.
+    Step(usize),
+    /// Coefficients, points row after row, and whitened coordinates.
+    Sum { coefficients: Vec<f64>, points: Vec<f64>, whitened: Vec<f64> },
 }
 
 impl<'a> DualLaw<'a> {
@@ -36,16 +48,43 @@ impl<'a> DualLaw<'a> {
         Self { kernel, steps: Vec::new() }
     }
 
+    /// How many things were observed.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Forgets all but the first observations.
+    pub fn truncate(&mut self, steps: usize) {
+        self.steps.truncate(steps);
+    }
+
     pub fn observe_all(&mut self, points: &[f64], noise_vars: &[f64]) {
         let dim = points.len() / noise_vars.len().max(1);
-        for (x, &noise_var) in points.chunks_exact(dim).zip(noise_vars) {
-            let total = self.var(x) + noise_var;
-            // Without noise, what is known already to the last digits has nothing to add.
-            if noise_var > 0.0 || total > KNOWN * self.kernel.var(x) {
-                let functional = self.functional(&[(1.0, x)]);
-                self.push(x, &functional, total);
+        for (points, noise_vars) in points.chunks(BLOCK * dim.max(1)).zip(noise_vars.chunks(BLOCK)) {
+            // The points' columns over themselves: a row of them is a row of L.
+            let (count, mut columns) = (noise_vars.len(), Vec::new());
+            self.extend(self.len(), points, count, &mut columns);
+            let mut values = vec![0.0; count * count];
+            self.kernel.block(points, points, dim, &mut values);
+            for (i, (x, &noise_var)) in points.chunks_exact(dim).zip(noise_vars).enumerate() {
+                let whitened: Vec<f64> = columns.iter().skip(i).step_by(count).copied().collect();
+                let prior = self.kernel.var(x);
+                let total = (prior - norm_sq(&whitened)).max(0.0) + noise_var;
+                // Without noise, what is known already to the last digits has nothing to add.
+                if noise_var > 0.0 || total > KNOWN * prior {
+                    self.steps.push(Step { point: x.to_vec(), whitened, std: total.sqrt() });
+                    self.append(&values[i * count..(i + 1) * count], count, &mut columns);
+                }
             }
         }
+    }
+
+    /// Conditions on a noisy observation of f_x; Var f_x + ρ² as it was before.
+    pub fn observe(&mut self, x: &[f64], noise_var: f64) -> (DualFunctional, f64) {
+        let whitened = self.whiten(x);
+        let total = (self.kernel.var(x) - norm_sq(&whitened)).max(0.0) + noise_var;
+        self.steps.push(Step { point: x.to_vec(), whitened, std: total.sqrt() });
+        (DualFunctional::Step(self.len() - 1), total)
     }
 
     fn whiten(&self, x: &[f64]) -> Vec<f64> {
@@ -57,71 +96,102 @@ impl<'a> DualLaw<'a> {
         z
     }
 
-    pub fn functional(&self, terms: &[(f64, &[f64])]) -> DualFunctional {
-        let mut whitened = vec![0.0; self.steps.len()];
-        for (c, x) in terms {
-            axpy(*c, &self.whiten(x), &mut whitened);
-        }
-        DualFunctional { terms: terms.iter().map(|&(c, x)| (c, x.to_vec())).collect(), whitened }
-    }
-
-    pub fn cov(&self, functional: &DualFunctional, x: &[f64]) -> f64 {
-        let prior: f64 = functional.terms.iter().map(|(c, point)| c * self.kernel.eval(x, point)).sum();
-        prior - dot(&functional.whitened, &self.whiten(x))
-    }
-
     pub fn var(&self, x: &[f64]) -> f64 {
-        let z = self.whiten(x);
-        (self.kernel.var(x) - dot(&z, &z)).max(0.0)
+        (self.kernel.var(x) - norm_sq(&self.whiten(x))).max(0.0)
     }
 
-    pub fn push(&mut self, x: &[f64], functional: &DualFunctional, total: f64) {
-        self.steps.push(Step { point: x.to_vec(), whitened: functional.whitened.clone(), std: total.sqrt() });
+    /// Σ c·f over points with these columns.
+    pub fn functional(&self, coefficients: &[f64], points: &[f64], columns: &mut Vec<f64>) -> DualFunctional {
+        let count = coefficients.len();
+        self.extend(self.len(), points, count, columns);
+        let whitened = columns.chunks_exact(count).map(|column| dot(column, coefficients)).collect();
+        DualFunctional::Sum { coefficients: coefficients.to_vec(), points: points.to_vec(), whitened }
+    }
+
+    /// k of every row with the points of some steps, a column a step.
+    pub fn values(&self, steps: Range<usize>, rows: &[f64], count: usize) -> Vec<f64> {
+        let points: Vec<f64> = self.steps[steps.clone()].iter().flat_map(|step| &step.point).copied().collect();
+        let mut values = vec![0.0; count * steps.len()];
+        self.kernel.block(rows, &points, rows.len() / count, &mut values);
+        values
     }
 
     /// Brings a block's columns up to the first `steps` observations.
-    fn extend(&self, steps: usize, rows: &[f64], count: usize, columns: &mut Vec<f64>) {
-        let dim = rows.len() / count;
-        for done in columns.len() / count..steps {
-            let step = &self.steps[done];
-            let mut column: Vec<f64> = rows.chunks_exact(dim).map(|x| self.kernel.eval(x, &step.point)).collect();
-            subtract(&step.whitened, columns, &mut column);
-            column.iter_mut().for_each(|g| *g /= step.std);
-            columns.extend(column);
+    pub fn extend(&self, steps: usize, rows: &[f64], count: usize, columns: &mut Vec<f64>) {
+        let done = columns.len() / count;
+        if done < steps {
+            self.append(&self.values(done..steps, rows, count), count, columns);
         }
     }
 
-    pub fn scan_vars(&self, rows: &[f64], columns: &mut Vec<f64>, out: &mut [Variance]) {
+    /// The columns that follow, given the values of k that they are made of: (K − Z·Wᵀ)·T⁻ᵀ for the columns Z so far,
+    /// the rows [W, T] of L.
+    pub fn append(&self, values: &[f64], count: usize, columns: &mut Vec<f64>) {
+        let (done, added) = (columns.len() / count, values.len() / count);
+        if columns.capacity() < columns.len() + values.len() {
+            columns.reserve_exact(values.len().max(ROOM * count));
+        }
+        columns.extend_from_slice(values);
+        let steps = &self.steps[done..done + added];
+        let (old, new) = columns.split_at_mut(done * count);
+        let weights = Mat::from_fn(done, added, |i, j| steps[j].whitened[i]);
+        subtract_product(old, weights.as_ref(), count, new);
+        let entry = |i: usize, j: usize| if i == j { steps[i].std } else { steps[i].whitened[done + j] };
+        let triangle = Mat::from_fn(added, added, |i, j| if i < j { 0.0 } else { entry(i, j) });
+        divide_by_triangle(new, triangle.as_ref(), count);
+    }
+
+    /// Var f of a block's rows, given the observations that its columns are of.
+    pub fn scan_vars(&self, rows: &[f64], columns: &[f64], out: &mut [Variance]) {
         let count = out.len();
-        self.extend(self.steps.len(), rows, count, columns);
-        for (i, (x, out)) in rows.chunks_exact(rows.len() / count).zip(out).enumerate() {
+        let mut known = vec![0.0; count];
+        for column in columns.chunks_exact(count) {
+            known.iter_mut().zip(column).for_each(|(known, z)| *known += z * z);
+        }
+        for ((x, known), out) in rows.chunks_exact(rows.len() / count).zip(known).zip(out) {
             let prior = self.kernel.var(x);
-            let known: f64 = columns.iter().skip(i).step_by(count).map(|z| z * z).sum();
             *out = Variance { value: prior - known, scale: prior };
         }
     }
 
+    /// Covariances of a block's rows with other points, given the first observations: a column a point. The whitened
+    /// coordinates of the points are columns of their own, one row an observation.
+    pub fn covs(&self, rows: &[f64], columns: &[f64], points: &[f64], whitened: MatRef<'_, f64>) -> Vec<f64> {
+        let dim = points.len() / whitened.ncols();
+        let count = rows.len() / dim;
+        let mut covs = vec![0.0; count * whitened.ncols()];
+        self.kernel.block(rows, points, dim, &mut covs);
+        subtract_product(columns, whitened, count, &mut covs);
+        covs
+    }
+
     pub fn scan(&self, functional: &DualFunctional, rows: &[f64], columns: &mut Vec<f64>, out: &mut [f64]) {
         let count = out.len();
-        self.extend(functional.whitened.len(), rows, count, columns);
-        for (x, out) in rows.chunks_exact(rows.len() / count).zip(out.iter_mut()) {
-            *out = functional.terms.iter().map(|(c, point)| c * self.kernel.eval(x, point)).sum();
+        match functional {
+            DualFunctional::Step(step) => {
+                self.extend(step + 1, rows, count, columns);
+                let (column, std) = (&columns[step * count..(step + 1) * count], self.steps[*step].std);
+                out.iter_mut().zip(column).for_each(|(g, z)| *g = z * std);
+            }
+            DualFunctional::Sum { coefficients, points, whitened } => {
+                self.extend(whitened.len(), rows, count, columns);
+                let mut values = vec![0.0; count * coefficients.len()];
+                self.kernel.block(rows, points, rows.len() / count, &mut values);
+                out.fill(0.0);
+                for (c, column) in coefficients.iter().zip(values.chunks_exact(count)) {
+                    axpy(*c, column, out);
+                }
+                let weights = MatRef::from_column_major_slice(whitened, whitened.len(), 1);
+                subtract_product(columns, weights, count, out);
+            }
         }
-        subtract(&functional.whitened, columns, out);
-    }
-}
-
-/// out −= Σᵢ zᵢ · columnᵢ.
-fn subtract(whitened: &[f64], columns: &[f64], out: &mut [f64]) {
-    for (z, column) in whitened.iter().zip(columns.chunks_exact(out.len())) {
-        axpy(-z, column, out);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Linear, law::linear::LinearLaw};
+    use crate::{Gaussian, Linear, law::linear::LinearLaw};
 
     #[test]
     fn dual_and_weight_space_are_one_law() {
@@ -132,13 +202,34 @@ mod tests {
         linear.observe_all(&observed, &noise);
         for x in [[0.3, 0.4], [-1.0, 2.0], [5.0, 0.1]] {
             assert!((dual.var(&x) - linear.var(&x).value).abs() < 1e-12);
-            let terms: [(f64, &[f64]); 2] = [(2.0, &[1.0, 1.0]), (-1.0, &[0.0, 3.0])];
-            let want = dot(&linear.functional(&terms), &x);
-            let functional = dual.functional(&terms);
-            assert!((dual.cov(&functional, &x) - want).abs() < 1e-12);
+            let points = [1.0, 1.0, 0.0, 3.0];
+            let want = dot(&linear.functional(&[(2.0, &points[..2]), (-1.0, &points[2..])]), &x);
+            let functional = dual.functional(&[2.0, -1.0], &points, &mut Vec::new());
             let mut scanned = [0.0];
             dual.scan(&functional, &x, &mut Vec::new(), &mut scanned);
             assert!((scanned[0] - want).abs() < 1e-12);
         }
+    }
+
+    /// Rows and observations on a line, more of them than one block.
+    #[test]
+    fn columns_made_together_are_columns_made_one_by_one() {
+        let kernel = Gaussian::new(0.3).unwrap();
+        let at = |count: usize, step: f64| (0..count).map(|i| (i as f64 * step).sin()).collect::<Vec<_>>();
+        let (rows, observed) = (at(50, 0.7), at(BLOCK + 40, 1.3));
+        let noise: Vec<f64> = (0..observed.len()).map(|i| 0.01 + 0.001 * (i % 7) as f64).collect();
+        let (mut together, mut single) = (DualLaw::prior(&kernel), DualLaw::prior(&kernel));
+        together.observe_all(&observed, &noise);
+        let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
+        for (x, &noise_var) in observed.iter().zip(&noise) {
+            single.observe(&[*x], noise_var);
+            single.extend(single.len(), &rows, rows.len(), &mut one_by_one);
+        }
+        together.extend(together.len(), &rows, rows.len(), &mut at_once);
+        assert_eq!(one_by_one.len(), at_once.len());
+        assert!(one_by_one.iter().zip(&at_once).all(|(a, b)| (a - b).abs() < 1e-10));
+        let mut vars = vec![Variance::fresh(0.0); rows.len()];
+        together.scan_vars(&rows, &at_once, &mut vars);
+        assert!(vars.iter().zip(&rows).all(|(var, x)| (var.value - single.var(&[*x])).abs() < 1e-12));
     }
 }

@@ -154,6 +154,15 @@ impl LinearLaw {
         self.after_steps(x, norm_sq(&rest) + along)
     }
 
+    /// Var f_x, from a base that the steps are folded into where they have lost it.
+    pub fn sound_var(&mut self, x: &[f64]) -> f64 {
+        let mut var = self.var(x);
+        if var.is_lost() && self.rebase() {
+            var = self.var(x);
+        }
+        var.value.max(0.0)
+    }
+
     fn after_steps(&self, x: &[f64], base: f64) -> Variance {
         let value = self.steps.iter().fold(base, |v, step| {
             let g = dot(&step.weights, x);

@@ -7,8 +7,11 @@
 mod dual;
 mod linear;
 
+use faer::Mat;
+
 use crate::Kernel;
-use dual::{DualFunctional, DualLaw};
+use dual::DualFunctional;
+pub(crate) use dual::DualLaw;
 pub(crate) use linear::{LinearLaw, condense};
 
 /// A variance below this share of the value it was computed from by subtraction has lost the digits that decide:
@@ -48,9 +51,16 @@ pub(crate) enum Functional {
     Dual(DualFunctional),
 }
 
+/// Points, as it takes to sum the squared covariances of any point with them under the law that made it: R with RRᵀ = ΣΨᵀΨΣ,
+/// at most one column a dimension, or the points with their whitened coordinates.
+pub(crate) enum Root {
+    Linear(Vec<Vec<f64>>),
+    Dual(Vec<f64>, Mat<f64>),
+}
+
 /// What a scan remembers of a block of pool rows: whitened covariances with everything observed, for the dual law.
-#[derive(Default)]
-pub(crate) struct Columns(Vec<f64>);
+#[derive(Clone, Default)]
+pub(crate) struct Columns(pub Vec<f64>);
 
 impl<'a> Law<'a> {
     /// Nothing observed.
@@ -66,54 +76,54 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// The functional Σ c·f(x) over terms (c, x).
-    pub fn functional(&self, terms: &[(f64, &[f64])]) -> Functional {
+    /// The functional Σ c·f(x) over points x, row after row, and the columns of those.
+    pub fn functional(&self, coefficients: &[f64], points: &[f64], columns: &mut Columns) -> Functional {
         match self {
-            Law::Linear(law) => Functional::Linear(law.functional(terms)),
-            Law::Dual(law) => Functional::Dual(law.functional(terms)),
+            Law::Linear(law) => {
+                let points = points.chunks_exact(points.len() / coefficients.len());
+                Functional::Linear(law.functional(&coefficients.iter().copied().zip(points).collect::<Vec<_>>()))
+            }
+            Law::Dual(law) => Functional::Dual(law.functional(coefficients, points, &mut columns.0)),
         }
     }
 
-    /// Cov(f_x, functional).
-    pub fn cov(&self, functional: &Functional, x: &[f64]) -> f64 {
-        match (self, functional) {
-            (Law::Linear(_), Functional::Linear(w)) => crate::algebra::dot(w, x),
-            (Law::Dual(law), Functional::Dual(functional)) => law.cov(functional, x),
-            _ => unreachable!("a functional is used under the law that made it"),
-        }
+    /// The functional f_x.
+    pub fn itself(&self, x: &[f64]) -> Functional {
+        self.functional(&[1.0], x, &mut Columns::default())
     }
 
     /// Var f_x, recomputed where subtraction has lost it.
     pub fn var(&mut self, x: &[f64]) -> f64 {
         match self {
-            Law::Linear(law) => {
-                let mut var = law.var(x);
-                if var.is_lost() && law.rebase() {
-                    var = law.var(x);
-                }
-                var.value.max(0.0)
-            }
+            Law::Linear(law) => law.sound_var(x),
             Law::Dual(law) => law.var(x),
         }
     }
 
     /// Conditions on a noisy observation of f_x; the functional f_x and Var f_x + ρ² as they were before.
     pub fn observe(&mut self, x: &[f64], noise_var: f64) -> (Functional, f64) {
-        let total = self.var(x) + noise_var;
-        let functional = self.functional(&[(1.0, x)]);
-        match (&mut *self, &functional) {
-            (Law::Linear(law), Functional::Linear(w)) => law.push(x, w.clone(), noise_var, total),
-            (Law::Dual(law), Functional::Dual(functional)) => law.push(x, functional, total),
-            _ => unreachable!("made two lines above"),
+        match self {
+            Law::Linear(law) => {
+                let total = law.sound_var(x) + noise_var;
+                let weights = law.functional(&[(1.0, x)]);
+                law.push(x, weights.clone(), noise_var, total);
+                (Functional::Linear(weights), total)
+            }
+            Law::Dual(law) => {
+                let (functional, total) = law.observe(x, noise_var);
+                (Functional::Dual(functional), total)
+            }
         }
-        (functional, total)
     }
 
     /// Variances of a block of rows, from nothing.
     pub fn scan_vars(&self, rows: &[f64], columns: &mut Columns, out: &mut [Variance]) {
         match self {
             Law::Linear(law) => law.scan_vars(rows, out),
-            Law::Dual(law) => law.scan_vars(rows, &mut columns.0, out),
+            Law::Dual(law) => {
+                law.extend(law.len(), rows, out.len(), &mut columns.0);
+                law.scan_vars(rows, &columns.0, out);
+            }
         }
     }
 
@@ -133,31 +143,36 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// Sums of squared covariances of a block of rows with some functionals.
-    pub fn scan_squares(
-        &self,
-        functionals: &[Functional],
-        rows: &[f64],
-        columns: &mut Columns,
-        len: usize,
-    ) -> Vec<Variance> {
-        let mut sums = vec![Variance { value: 0.0, scale: 0.0 }; len];
-        let mut covs = vec![0.0; len];
-        for functional in functionals {
-            self.scan(functional, rows, columns, &mut covs);
-            for (sum, c) in sums.iter_mut().zip(&covs) {
-                sum.value += c * c;
-                sum.scale = sum.value;
+    /// What the sums of squared covariances with some points, row after row with these columns, are made of.
+    pub fn root_of(&self, points: &[f64], dim: usize, columns: &mut Columns) -> Root {
+        match self {
+            Law::Linear(law) => Root::Linear(law.root_of(points)),
+            Law::Dual(law) => {
+                let count = points.len() / dim;
+                law.extend(law.len(), points, count, &mut columns.0);
+                Root::Dual(points.to_vec(), Mat::from_fn(law.len(), count, |i, j| columns.0[i * count + j]))
             }
         }
-        sums
     }
 
-    /// Functionals whose squared covariances with f_x sum to those of the points: at most one a dimension.
-    pub fn root_of(&self, points: &[f64], dim: usize) -> Vec<Functional> {
-        match self {
-            Law::Linear(law) => law.root_of(points).into_iter().map(Functional::Linear).collect(),
-            Law::Dual(_) => points.chunks_exact(dim).map(|x| self.functional(&[(1.0, x)])).collect(),
+    /// Sums of squared covariances of a block of rows with the points of a root.
+    pub fn scan_squares(&self, root: &Root, rows: &[f64], columns: &mut Columns, len: usize) -> Vec<Variance> {
+        let mut sums = vec![0.0; len];
+        let mut add = |covs: &[f64]| sums.iter_mut().zip(covs).for_each(|(sum, c)| *sum += c * c);
+        match (self, root) {
+            (Law::Linear(law), Root::Linear(root)) => {
+                let mut covs = vec![0.0; len];
+                for weights in root {
+                    law.scan(weights, rows, &mut covs);
+                    add(&covs);
+                }
+            }
+            (Law::Dual(law), Root::Dual(points, whitened)) => {
+                law.extend(law.len(), rows, len, &mut columns.0);
+                law.covs(rows, &columns.0, points, whitened.as_ref()).chunks_exact(len).for_each(add);
+            }
+            _ => unreachable!("a root is used under the law that made it"),
         }
+        sums.into_iter().map(Variance::fresh).collect()
     }
 }

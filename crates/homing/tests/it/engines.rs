@@ -7,10 +7,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::oracle::{rng, run};
 
-const RULES: [&str; 6] = ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "uncertainty"];
+pub const RULES: [&str; 6] = ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "uncertainty"];
 
 /// Rows in clusters with a decaying spectrum, as embeddings of real data have.
-fn clustered(rng: &mut ChaCha8Rng, rows: usize, dim: usize, clusters: usize) -> Vec<f32> {
+pub fn clustered(rng: &mut ChaCha8Rng, rows: usize, dim: usize, clusters: usize) -> Vec<f32> {
     let mut normal = || -> f32 { (0..6).map(|_| rng.random_range(-1.0f32..1.0)).sum::<f32>() * 0.7 };
     let scale: Vec<f32> = (1..=dim).map(|i| (i as f32).powf(-0.7)).collect();
     let centres: Vec<f32> = (0..clusters * dim).map(|i| normal() * scale[i % dim]).collect();
@@ -24,12 +24,12 @@ fn clustered(rng: &mut ChaCha8Rng, rows: usize, dim: usize, clusters: usize) -> 
         .collect()
 }
 
-fn both(task: &Task<'_>, plan: &Plan) -> (Selection, Selection) {
+pub fn both(task: &Task<'_>, plan: &Plan) -> (Selection, Selection) {
     let with = |engine| run(task, &Plan { engine, ..plan.clone() });
     (with(Engine::Plain), with(Engine::Speculative))
 }
 
-fn assert_same(plain: &Selection, ahead: &Selection, what: &str) {
+pub fn assert_same(plain: &Selection, ahead: &Selection, what: &str) {
     assert_eq!(plain.indices(), ahead.indices(), "{what}");
     for (a, b) in plain.picks.iter().zip(&ahead.picks) {
         assert!(

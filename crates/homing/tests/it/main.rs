@@ -2,10 +2,12 @@
 
 mod chance;
 mod contract;
+mod drafts;
 mod engines;
 mod explanations;
 mod greedy;
 mod hard_cases;
+mod kernels;
 mod limits;
 mod oracle;
 mod paper;

@@ -1,0 +1,113 @@
+//! Many values of a kernel at once are its values one by one.
+
+use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product};
+use rand::RngExt;
+
+use crate::oracle::{rng, uniform_rows, view};
+
+/// Every value of the block, against `eval`, as a share of the most that it can be, √(k(x, x) k(y, y)).
+fn worst(
+    kernel: &dyn Kernel,
+    rows: &[f64],
+    points: &[f64],
+    dim: usize,
+    relative: impl Fn(f64, &[f64], &[f64]) -> f64,
+) -> f64 {
+    let count = rows.len() / dim;
+    let mut out = vec![f64::NAN; count * (points.len() / dim)];
+    kernel.block(rows, points, dim, &mut out);
+    let mut worst = 0.0f64;
+    for (j, y) in points.chunks_exact(dim).enumerate() {
+        for (i, x) in rows.chunks_exact(dim).enumerate() {
+            let (got, want) = (out[j * count + i], kernel.eval(x, y));
+            let error = (got - want).abs() / relative(want, x, y);
+            assert!(!error.is_nan(), "{got} {want}");
+            worst = worst.max(error);
+        }
+    }
+    worst
+}
+
+/// Rows at random, and points at random, equal to rows, and near rows, from 10⁻¹⁵ to 10⁻¹ of their norm away.
+fn rows_and_points(seed: u64, dim: usize, size: f64) -> (Vec<f64>, Vec<f64>) {
+    let mut rng = rng(seed);
+    let rows: Vec<f64> = view(&uniform_rows(&mut rng, 37, dim)).into_iter().map(|x| x * size).collect();
+    let mut points: Vec<f64> = view(&uniform_rows(&mut rng, 3, dim)).into_iter().map(|x| x * size).collect();
+    for i in 0..16 {
+        let away = size * if i == 0 { 0.0 } else { 10f64.powi(-i) };
+        points.extend(
+            rows[i as usize * dim..(i as usize + 1) * dim].iter().map(|x| x + away * rng.random_range(-1.0..1.0)),
+        );
+    }
+    (rows, points)
+}
+
+const DIMS: [usize; 9] = [1, 2, 3, 7, 8, 33, 64, 129, 300];
+
+#[test]
+fn kernels_of_distance_keep_their_digits_near_and_far() {
+    for dim in DIMS {
+        for size in [1e-3, 1.0, 1e4, 1e9] {
+            let (rows, points) = rows_and_points(dim as u64, dim, size);
+            // The typical distance of two rows, and lengths that make all of them near or far.
+            let typical = size * (dim as f64 / 1.5).sqrt();
+            for length in [0.1 * typical, typical, 30.0 * typical] {
+                let nus = [0.3, 0.5, 0.8, 1.1, 1.5, 2.5, 7.0];
+                let matern: Vec<Matern> = nus.iter().map(|&nu| Matern::new(nu, length).unwrap()).collect();
+                let mut kernels: Vec<&dyn Kernel> = matern.iter().map(|kernel| kernel as &dyn Kernel).collect();
+                let (gaussian, laplace) = (Gaussian::new(length).unwrap(), Laplace::new(length).unwrap());
+                kernels.extend([&gaussian as &dyn Kernel, &laplace]);
+                for (at, kernel) in kernels.into_iter().enumerate() {
+                    // ln k of a value next to nothing has a large condition itself.
+                    let relative = |want: f64, _: &[f64], _: &[f64]| want * (1.0 - want.max(f64::MIN_POSITIVE).ln());
+                    let off = worst(kernel, &rows, &points, dim, |want, x, y| relative(want, x, y).max(1e-300));
+                    assert!(off < 2e-13, "kernel {at}, {dim} dimensions, size {size}, length {length}: {off}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_of_inner_products_are_off_by_rounding_alone() {
+    for dim in DIMS {
+        for size in [1e-3, 1.0, 1e9] {
+            let (rows, points) = rows_and_points(100 + dim as u64, dim, size);
+            for split in [0, 1, dim / 2, dim] {
+                let (with, without) = (Product::new(split, true), Product::new(split, false));
+                for kernel in [&Linear as &dyn Kernel, &with, &without] {
+                    let most = |_: f64, x: &[f64], y: &[f64]| {
+                        let part =
+                            |at: std::ops::Range<usize>, z: &[f64]| z[at].iter().map(|z| z * z).sum::<f64>().sqrt();
+                        let all = part(0..dim, x) * part(0..dim, y);
+                        let product =
+                            part(0..split, x) * part(0..split, y) * (part(split..dim, x) * part(split..dim, y) + 1.0);
+                        if kernel.is_linear() { all } else { product.max(f64::MIN_POSITIVE) }
+                    };
+                    let off = worst(kernel, &rows, &points, dim, most);
+                    assert!(off < 1e-14, "{dim} dimensions, split {split}, size {size}: {off}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_a_point_has_the_value_at_distance_zero() {
+    let (rows, _) = rows_and_points(7, 20, 1e3);
+    for kernel in
+        [&Gaussian::new(1.0).unwrap() as &dyn Kernel, &Matern::new(0.5, 1.0).unwrap(), &Laplace::new(1.0).unwrap()]
+    {
+        let mut out = vec![0.0; 37 * 37];
+        kernel.block(&rows, &rows, 20, &mut out);
+        assert!((0..37).all(|i| out[i * 37 + i] == 1.0));
+    }
+}
+
+#[test]
+fn a_precomputed_matrix_is_read_the_same_way() {
+    let matrix: Vec<f64> = (0..36).map(|i| f64::from(i / 6 + i % 6)).collect();
+    let kernel = Precomputed::new(Embeddings::new(&matrix[..], 6).unwrap()).unwrap();
+    let (rows, points) = (Precomputed::points(0..4), Precomputed::points(3..6));
+    assert_eq!(worst(&kernel, &rows, &points, 1, |_, _, _| 1.0), 0.0);
+}
