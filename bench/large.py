@@ -72,7 +72,7 @@ def measure(name, enter, command, pool):
     try:
         seconds, said = timed(command, enter, pool)
     except subprocess.TimeoutExpired:
-        print(f"| {name} | > {MOST_SECONDS} | | {before:.1f} | | | |", flush=True)
+        print(f"| {name}, mapped | > {MOST_SECONDS} | | {before:.1f} | | |", flush=True)
         return
     cat = (before + timed(["cat", pool], enter, pool)[0]) / 2
     passes = int(re.search(r"(\d+) passes", said).group(1))

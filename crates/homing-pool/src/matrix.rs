@@ -45,7 +45,7 @@ pub(crate) enum Numbers {
     /// The bytes of the file itself, aligned and in the byte order of this machine.
     InPlace(Float, Bytes),
     /// In the file.
-    Read(Positional),
+    Read(Box<Positional>),
 }
 
 impl Numbers {
@@ -107,7 +107,7 @@ impl Numbers {
             Numbers::InPlace(Float::Bf16, bytes) => Values::Bf16(in_place(bytes)),
             Numbers::InPlace(Float::F32, bytes) => Values::F32(in_place(bytes)),
             Numbers::InPlace(Float::F64, bytes) => Values::F64(in_place(bytes)),
-            Numbers::Read(source) => Values::Source(source),
+            Numbers::Read(source) => Values::Source(&**source),
         }
     }
 }

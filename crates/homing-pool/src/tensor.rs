@@ -118,7 +118,9 @@ impl Tensor {
         }
         let numbers = match (self.store, big_endian, column_major) {
             (Store::File(_), _, true) => return Err(Error::ColumnMajor { path }),
-            (Store::File(span), &big_endian, false) => Numbers::Read(Positional::new(span, float, big_endian)),
+            (Store::File(span), &big_endian, false) => {
+                Numbers::Read(Box::new(Positional::new(span, float, big_endian)))
+            }
             (Store::Memory(bytes), false, false) => Numbers::from_le_bytes(float, bytes),
             (Store::Memory(bytes), true, false) => Numbers::copied(float, &bytes, true),
             (Store::Memory(bytes), false, true) => Numbers::from_le_bytes(float, bytes).transposed(rows, dim),
