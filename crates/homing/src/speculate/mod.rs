@@ -32,14 +32,14 @@ const HOT_SHARE: usize = 256;
 const HOT: RangeInclusive<usize> = 128..=3072;
 
 /// Rows next in line for each one that is drafted on.
-const WARM: usize = 10;
+const WARM: usize = 16;
 
 /// Shortest and longest draft, and the first.
 const DRAFT: RangeInclusive<usize> = 6..=64;
 const FIRST_DRAFT: usize = 8;
 
 /// Drafted picks that are tried on the rows next in line at a time.
-const TRIAL: usize = 8;
+const TRIAL: usize = 10;
 
 /// Passes that made hardly a pick, since too many rows came within rounding, after which the precision is too low.
 const MOST_FLOODS: usize = 3;

@@ -9,7 +9,7 @@ use crate::algebra::norm_sq;
 use crate::embeddings::BLOCK;
 
 /// Terms that are summed in f32 before they join a longer sum.
-const RUN: usize = 256;
+const RUN: usize = 512;
 
 /// A product of vectors summed in runs of [`RUN`] terms is off by at most γ‖φ‖‖w‖ (Higham 2002, §3.1), with the rounding of the
 /// probe and, where it is not of the type already, of the row.
