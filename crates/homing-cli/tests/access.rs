@@ -172,4 +172,9 @@ fn a_pool_larger_than_the_address_space_is_read() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("address space") && said.contains("--pool-access read"), "{said}");
     assert!(!folder.path("no.csv").exists());
+    File::create(folder.path("big.parquet")).unwrap().set_len(2 * 1024 * LIMIT_KB as u64).unwrap();
+    let output = under_limit(&folder, &select.replace("pool.npy", "big.parquet"));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("does not fit") && said.contains("convert it to .npy or .safetensors"), "{said}");
 }
