@@ -9,12 +9,14 @@ use faer::traits::ComplexField;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 /// x·y.
+#[allow(clippy::inline_always)] // part of loops that are compiled for the vectors of this machine
 #[inline(always)]
 pub(crate) fn dot<T: Copy + Into<f64>>(x: &[T], y: &[f64]) -> f64 {
     sum(x, y, |a, b| a * b)
 }
 
 /// Σᵢ term(xᵢ, yᵢ), summed in eight fixed lanes: the same bits on every machine, and wherever a row stands.
+#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn sum<T: Copy + Into<f64>>(x: &[T], y: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     const LANES: usize = 8;
