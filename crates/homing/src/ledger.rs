@@ -5,6 +5,7 @@ use crate::rules::TargetNoise;
 use crate::tracker::Targets;
 
 /// The law given D and the picks, the same given the targets too, and the targets' variances.
+#[derive(Clone)]
 pub(crate) struct Ledger<'a> {
     pub data: Law<'a>,
     /// Given D, the picks and the targets; none without targets.

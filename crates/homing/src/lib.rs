@@ -49,6 +49,7 @@ mod speculate;
 mod strategy;
 mod targets;
 mod task;
+pub mod theory;
 mod tracker;
 
 pub use embeddings::{Embeddings, Values};

@@ -10,6 +10,8 @@ pub(crate) enum Stream {
     Pick(u64),
     /// The targets of round i.
     Targets(u64),
+    /// Samples that bound or estimate a number.
+    Estimate,
 }
 
 /// The generator of a stream.
@@ -18,6 +20,7 @@ pub(crate) fn generator(seed: u64, stream: Stream) -> ChaCha8Rng {
     rng.set_stream(match stream {
         Stream::Pick(i) => i << 1,
         Stream::Targets(i) => i << 1 | 1,
+        Stream::Estimate => u64::MAX,
     });
     rng
 }

@@ -11,3 +11,4 @@ mod paper;
 mod picks;
 mod reference;
 mod target_spaces;
+mod theory;

@@ -1,0 +1,11 @@
+//! The paper's second half: every number against its definition, every step of a proof as a law over random problems.
+
+mod agnostic;
+mod capacity;
+mod convergence;
+mod dense;
+mod inequalities;
+mod information;
+mod markov;
+mod sampling;
+mod submodularity;
