@@ -1,6 +1,9 @@
 //! η²_S(x) = Var(f_x | f_S): what no amount of data from the pool can take away.
 
+use std::ops::Range;
+
 use faer::Mat;
+use rayon::prelude::*;
 
 use crate::algebra::{axpy, dot, norm_sq, project};
 use crate::embeddings::BLOCK;
@@ -9,6 +12,9 @@ use crate::{Error, Kernel, Points, Result};
 
 /// A row adds a direction when more than this share of its squared norm lies outside of the span so far.
 const NEW_DIRECTION: f64 = 1e-20;
+
+/// Blocks that are projected in parallel.
+const TOGETHER: usize = 64;
 
 /// With a kernel that is not linear, every row is a direction of its own: the cost is cubic, so there is a limit.
 const MOST_ROWS: usize = 8192;
@@ -46,41 +52,68 @@ pub(crate) fn irreducible_given(
 fn basis(pool: Points<'_>) -> Vec<Vec<f64>> {
     let (rows, dim) = (pool.rows(), pool.dim());
     let mut basis: Vec<Vec<f64>> = Vec::new();
-    let mut block = vec![0.0; BLOCK * dim];
-    for start in (0..rows).step_by(BLOCK) {
-        if basis.len() == dim {
-            break;
-        }
-        let len = BLOCK.min(rows - start);
-        let block = &mut block[..len * dim];
-        pool.read(start..start + len, block);
-        let norms: Vec<f64> = block.chunks_exact(dim).map(norm_sq).collect();
-        // Most blocks add nothing once the span is found, so they are projected as a whole first.
+    // Dimensions that are zero in every row, as dead units of a network are, can never be spanned.
+    let reachable = pool.map_blocks(|_, block| nonzero_columns(block, dim)).into_iter().reduce(either).map_or(0, count);
+    let mut start = 0;
+    while start < rows && basis.len() < reachable {
+        // The first block finds most of the span; after it, many are looked at together.
+        let end = rows.min(start + if basis.is_empty() { BLOCK } else { TOGETHER * BLOCK });
         let known = Mat::from_fn(dim, basis.len(), |i, j| basis[j][i]);
-        for _ in 0..2 {
-            let coordinates = project(block, known.as_ref());
-            for (i, row) in block.chunks_exact_mut(dim).enumerate() {
-                for (j, direction) in basis.iter().enumerate() {
-                    axpy(-coordinates[(i, j)], direction, row);
-                }
-            }
-        }
+        let blocks: Vec<usize> = (start..end).step_by(BLOCK).collect();
+        let fresh: Vec<Vec<(Vec<f64>, f64)>> =
+            blocks.par_iter().map(|&block| outside(pool, block..end.min(block + BLOCK), &basis, &known)).collect();
         let first_new = basis.len();
-        for (row, norm) in block.chunks_exact_mut(dim).zip(norms) {
+        for (mut row, norm) in fresh.into_iter().flatten() {
             for _ in 0..2 {
                 for direction in &basis[first_new..] {
-                    let c = dot(direction, row);
-                    axpy(-c, direction, row);
+                    let c = dot(direction, &row);
+                    axpy(-c, direction, &mut row);
                 }
             }
-            let rest = norm_sq(row);
+            let rest = norm_sq(&row);
             if rest > NEW_DIRECTION * norm && basis.len() < dim {
                 let inverse = rest.sqrt().recip();
                 basis.push(row.iter().map(|x| x * inverse).collect());
             }
         }
+        start = end;
     }
     basis
+}
+
+/// The parts outside of the span of those rows that have one, with the rows' squared norms.
+fn outside(pool: Points<'_>, range: Range<usize>, basis: &[Vec<f64>], known: &Mat<f64>) -> Vec<(Vec<f64>, f64)> {
+    let dim = pool.dim();
+    let mut block = vec![0.0; range.len() * dim];
+    pool.read(range, &mut block);
+    let norms: Vec<f64> = block.chunks_exact(dim).map(norm_sq).collect();
+    for _ in 0..2 {
+        let coordinates = project(&block, known.as_ref());
+        for (i, row) in block.chunks_exact_mut(dim).enumerate() {
+            for (j, direction) in basis.iter().enumerate() {
+                axpy(-coordinates[(i, j)], direction, row);
+            }
+        }
+    }
+    let rows = block.chunks_exact(dim).zip(norms);
+    rows.filter(|(row, norm)| norm_sq(row) > NEW_DIRECTION * norm).map(|(row, norm)| (row.to_vec(), norm)).collect()
+}
+
+fn nonzero_columns(block: &[f64], dim: usize) -> Vec<bool> {
+    let mut nonzero = vec![false; dim];
+    for row in block.chunks_exact(dim) {
+        nonzero.iter_mut().zip(row).for_each(|(nonzero, x)| *nonzero |= *x != 0.0);
+    }
+    nonzero
+}
+
+fn either(mut a: Vec<bool>, b: Vec<bool>) -> Vec<bool> {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+    a
+}
+
+fn count(columns: Vec<bool>) -> usize {
+    columns.into_iter().filter(|&nonzero| nonzero).count()
 }
 
 #[cfg(test)]
@@ -98,6 +131,20 @@ mod tests {
         let targets = [3.0, 4.0, 2.0, 1.0, 1.0, 0.0];
         let vars = irreducible_vars(view(&pool, 3), view(&targets, 3), &Linear).unwrap();
         assert!((vars[0] - 4.0).abs() < 1e-12 && vars[1].abs() < 1e-12, "{vars:?}");
+    }
+
+    #[test]
+    fn directions_that_come_late_are_found() {
+        // Four dead dimensions, and one of the live ones in the last of many rows only.
+        let dim = 8;
+        let mut rows = vec![0.0; 40_000 * dim];
+        for (i, row) in rows.chunks_exact_mut(dim).enumerate() {
+            (row[0], row[1], row[2]) = ((i as f64).sin(), (i as f64 * 0.7).cos(), 1.0);
+        }
+        rows[39_999 * dim + 3] = 1e-3;
+        let targets = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 1.0];
+        let vars = irreducible_vars(view(&rows, dim), view(&targets, dim), &Linear).unwrap();
+        assert!(vars[0].abs() < 1e-12 && (vars[1] - 5.0).abs() < 1e-12, "{vars:?}");
     }
 
     #[test]

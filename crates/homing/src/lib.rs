@@ -20,7 +20,7 @@
 //!
 //! The rows are read in the format of their file (f32, f64, f16, bf16), never copied as a whole; a pick is one pass over
 //! them. [`STRATEGIES`] lists the rules by name; [`Rule`] is the trait to write another. [`explain`] says why each row was
-//! picked, [`Posterior`] is the Gaussian process itself.
+//! picked, [`Posterior`] is the Gaussian process itself, [`theory`] has the guarantees.
 #![forbid(unsafe_code)]
 
 /// The README's example, as a test.
@@ -30,8 +30,10 @@ struct Readme;
 
 mod algebra;
 mod choose;
+mod duplicates;
 mod embeddings;
 mod error;
+mod evidence;
 mod explain;
 mod irreducible;
 mod kernels;
@@ -43,6 +45,7 @@ mod projection;
 mod random;
 mod round;
 pub mod rules;
+mod scale;
 mod select;
 mod selection;
 mod speculate;
@@ -52,8 +55,10 @@ mod task;
 pub mod theory;
 mod tracker;
 
+pub use duplicates::{Duplicates, NEAR, duplicates};
 pub use embeddings::{Embeddings, Values};
 pub use error::{Error, Result};
+pub use evidence::{NoiseFit, fit_noise};
 pub use explain::{Explanation, TargetStory, Why, closest_pick, explain};
 pub use irreducible::irreducible_vars;
 pub use kernels::{Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product, fold_covariance};
@@ -61,6 +66,7 @@ pub use points::Points;
 pub use posterior::Posterior;
 pub use projection::Projection;
 pub use rules::{Candidate, Rule, Wants};
+pub use scale::{Scale, scale};
 pub use select::{Progress, select};
 pub use selection::{Ended, Pick, Selection};
 pub use strategy::{Batch, Choice, Entry, STRATEGIES, Space, Strategy};

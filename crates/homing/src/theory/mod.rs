@@ -5,7 +5,7 @@
 //! | paper | number |
 //! |---|---|
 //! | γ_n, Section 2, Table 3 | [`capacity`], [`exact_capacity`], [`greedy_capacity`]; [`linear_growth`] and the other rates |
-//! | η²_S, σ²_n, Section 3.1 | [`Model::irreducible_vars`], [`Model::target_vars`] |
+//! | η²_S, σ²_n, Section 3.1 | [`Model::irreducible_vars`], [`Model::target_vars`]; [`reach`] for pools of any size |
 //! | Γ_n, Eq. 6 | [`Model::objective`] |
 //! | Theorem 3.1, Theorem D.1, Lemma D.2 | [`reducible_bound`], [`variance_bound`], [`objective_bound`], [`bound_within_pool`], [`trajectory`], with the [`Constants`] |
 //! | Theorem 3.2, Lemma D.11 | [`confidence_width`], [`calibrated_width`], [`confidence_interval`], [`Simulation`] |
@@ -38,6 +38,7 @@ mod growth;
 mod markov;
 mod model;
 mod ratio_bounds;
+mod reach;
 mod rkhs;
 mod sampling;
 mod submodularity;
@@ -50,6 +51,7 @@ pub use growth::{capacity_by_rank, gaussian_growth, laplace_growth, linear_growt
 pub use markov::{Boundary, boundary, boundary_size, undirected_boundary};
 pub use model::{Model, Objective};
 pub use ratio_bounds::bounded_ratio;
+pub use reach::{Reach, reach};
 pub use rkhs::{RkhsFunction, Simulation};
 pub use sampling::{Sampled, sampled, simulate_sampling};
 pub use submodularity::{Ratio, exact_ratio, guarantee, submodularity_ratio};
