@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::struct_excessive_bools)]
 
 mod demo;
+mod diagnose;
 mod digits;
 mod inputs;
 mod report;
@@ -26,6 +27,8 @@ struct Cli {
 enum Command {
     /// Choose rows of a pool for a few targets.
     Select(Box<select::Arguments>),
+    /// Say what a pool can teach about some targets, how far picks have come, and what is guaranteed.
+    Diagnose(Box<diagnose::Arguments>),
     /// List the rules: name, what each wants, formula.
     Rules,
     /// Do the main job on handwritten digits that the binary carries, and write a report.
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Select(arguments) => select::run(&arguments),
+        Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Rules => rules::print(),
         Command::Demo(arguments) => demo::run(&arguments),
     };

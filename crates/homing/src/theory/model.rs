@@ -137,14 +137,20 @@ impl<'a> Model<'a> {
 
     /// Γ_n = max over S of I(f_A; y_x | D_n) (Eq. 6): what the best next observation adds, a repeated one included.
     pub fn objective(&self) -> Objective {
-        largest(&self.gains(), |_| true).expect("a pool has rows")
+        self.outlook().0
     }
 
     /// The best next observation among the rows that are not observed yet.
     pub fn next_pick(&self) -> Option<Objective> {
-        let mut open = vec![true; self.task.pool.rows()];
+        self.outlook().1
+    }
+
+    /// [`Model::objective`] and [`Model::next_pick`] in one pass.
+    pub fn outlook(&self) -> (Objective, Option<Objective>) {
+        let gains = self.gains();
+        let mut open = vec![true; gains.len()];
         self.rows.iter().for_each(|&row| open[row] = false);
-        largest(&self.gains(), |row| open[row])
+        (largest(&gains, |_| true).expect("a pool has rows"), largest(&gains, |row| open[row]))
     }
 
     /// What observing these rows one after the other does to the only target.
