@@ -18,7 +18,7 @@ use crate::inputs::{
     ColumnArguments, Files, Inputs, LimitArguments, kernel_of, named_rows, on_threads, refuse_overwriting, task_of,
 };
 use crate::terminal::{Steps, grouped};
-use numbers::{Diagnosis, Target};
+use numbers::{Diagnosis, Question, Target};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -124,12 +124,12 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     let task = task_of(&inputs, &*kernel, &arguments.kernel)?;
     let noise = arguments.noise_std.map_or_else(Noise::default, Noise::Std);
     let steps = Steps::new(arguments.quiet);
-    let diagnosis = Diagnosis::new(task, noise, &picks, arguments.count, values.as_deref(), arguments.seed, |step| {
-        steps.tell(step)
-    })?;
+    let (count, values, seed) = (arguments.count, values.as_deref(), arguments.seed);
+    let question = Question { task, noise, picks: &picks, count, values, seed };
+    let diagnosis = Diagnosis::new(&question, |step| steps.tell(step))?;
     steps.finish();
     if let Some(path) = &arguments.report {
-        page::write(path, &inputs, task, &diagnosis)?;
+        page::write(path, &inputs, &task, &diagnosis)?;
     }
     let mut out = std::io::stdout();
     match arguments.format {

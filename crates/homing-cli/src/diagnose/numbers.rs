@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::terminal::short;
 use anyhow::Result;
 use homing::theory::{
     Boundary, Capacity, Constants, Model, Objective, Ratio, Round, boundary, capacity, reach, submodularity_ratio,
@@ -55,6 +56,18 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
 }
 
+/// What is asked.
+pub struct Question<'a> {
+    pub task: Task<'a>,
+    pub noise: Noise,
+    pub picks: &'a [usize],
+    /// How many rows the guarantee is about where there are no picks.
+    pub count: usize,
+    /// Some numbers for every row of the pool, to tell the noise from.
+    pub values: Option<&'a [f64]>,
+    pub seed: u64,
+}
+
 /// Everything that `diagnose` says.
 pub struct Diagnosis {
     pub targets: Vec<Target>,
@@ -78,16 +91,9 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// `count` rows are asked about where there are no picks; `values` are some numbers a row of the pool, or none.
-    pub fn new(
-        task: Task<'_>,
-        noise: Noise,
-        picks: &[usize],
-        count: usize,
-        values: Option<&[f64]>,
-        seed: u64,
-        tell: impl Fn(&'static str),
-    ) -> Result<Self> {
+    /// Answers; `tell` hears of each step.
+    pub fn new(question: &Question<'_>, tell: impl Fn(&'static str)) -> Result<Self> {
+        let &Question { task, noise, picks, count, values, seed } = question;
         tell("reading the pool");
         let start = Model::new(task, noise)?;
         let after = start.given(picks)?;
@@ -167,8 +173,8 @@ impl Diagnosis {
                 let side = if factor > 1.0 { "larger" } else { "smaller" };
                 let times = factor.max(1.0 / factor);
                 warnings.push(format!(
-                    "The values speak for a noise {times:.0} times {side} than ρ²: try --noise-std {:.3e}.",
-                    fit.noise_var.sqrt()
+                    "The values speak for a noise {times:.0} times {side} than ρ²: try --noise-std {}.",
+                    short(fit.noise_var.sqrt())
                 ));
             }
         }
@@ -226,8 +232,8 @@ pub struct Descent {
 }
 
 /// Replays the batch for the targets that moved most and those that moved least.
-pub fn descent(task: Task<'_>, diagnosis: &Diagnosis) -> Result<Descent> {
-    let start = Model::new(task, Noise::Std(diagnosis.noise_var.sqrt()))?;
+pub fn descent(task: &Task<'_>, diagnosis: &Diagnosis) -> Result<Descent> {
+    let start = Model::new(*task, Noise::Std(diagnosis.noise_var.sqrt()))?;
     let mut order: Vec<&Target> = diagnosis.targets.iter().collect();
     order.sort_by(|a, b| b.share_reached().total_cmp(&a.share_reached()).then(a.index.cmp(&b.index)));
     let shown: Vec<usize> = if order.len() <= DRAWN {

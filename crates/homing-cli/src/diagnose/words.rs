@@ -10,6 +10,7 @@ use crate::terminal::{grouped, short};
 const NAMED: usize = 8;
 
 /// One number: what it is called, its value, what it means, whether it is exact, where the paper has it.
+#[derive(serde::Serialize)]
 pub struct Fact {
     pub name: String,
     pub value: String,
@@ -44,7 +45,7 @@ pub fn verdict(diagnosis: &Diagnosis, name: impl Fn(usize) -> String) -> String 
 /// The guarantees and what they are made of.
 pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
     let (n, batch) = (diagnosis.picks, diagnosis.batch.len());
-    let what = if n > 0 { "the picks" } else { "ITL's next picks" };
+    let what = batch_name(diagnosis);
     let nats = |value: f64| format!("{} nats", short(value));
     let between = |lower: f64, upper: f64| {
         if lower == upper { short(lower) } else { format!("{} … {}", short(lower), short(upper)) }
@@ -93,7 +94,7 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
             if kappa.is_exact() { "exact" } else { "bound … sample" },
             "Eq. 5",
         ),
-        guarantee(diagnosis, what),
+        guarantee(diagnosis),
     ];
     if n > 0 {
         let bound = gamma.upper / batch as f64;
@@ -109,7 +110,13 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
     facts
 }
 
-fn guarantee(diagnosis: &Diagnosis, what: &str) -> Fact {
+fn batch_name(diagnosis: &Diagnosis) -> &'static str {
+    if diagnosis.picks > 0 { "the picks" } else { "ITL's next picks" }
+}
+
+/// The share of the best batch's information that the batch has at least.
+pub fn guarantee(diagnosis: &Diagnosis) -> Fact {
+    let what = batch_name(diagnosis);
     let certified = diagnosis.information / diagnosis.capacity.upper;
     let by_ratio = diagnosis.ratio.guarantee();
     let (share, place) = if certified > by_ratio { (certified, "Thm. D.1 (v)") } else { (by_ratio, "Thm. C.2") };
@@ -191,8 +198,8 @@ pub fn checks(diagnosis: &Diagnosis, rows: usize) -> Vec<Fact> {
             "suggested ρ²",
             short(fit.noise_var),
             format!(
-                "--noise-std {:.4e}, by the marginal likelihood of {} values{said}",
-                fit.noise_var.sqrt(),
+                "--noise-std {}, by the marginal likelihood of {} values{said}",
+                short(fit.noise_var.sqrt()),
                 grouped(fit.rows)
             ),
             if fit.rows == rows { "exact" } else { "sample" },

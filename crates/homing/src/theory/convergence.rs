@@ -22,6 +22,13 @@ pub fn variance_bound(constants: &Constants, boundary_var: f64, size: usize, obj
     boundary_var + 2.0 * constants.max_var * size as f64 * objective
 }
 
+/// The same before Lemma D.13 trades the logarithm for a difference: I(f_x; y_B | D_n) ≤ b·Γ_n (Lemma D.6) is
+/// σ²_n(x) ≤ Var(f_x | y_B, D_n)·e^(2bΓ_n), and the variance on the right is at most `boundary_var`. Smaller than
+/// [`variance_bound`] wherever that says anything, and free of constants.
+pub fn sharp_variance_bound(boundary_var: f64, size: usize, objective: f64) -> f64 {
+    boundary_var * (2.0 * size as f64 * objective).exp()
+}
+
 /// The reducible part of Theorem 3.1 (Eq. 2): C·γ_n/√n with C = 2σ² + c; infinite where λ_min is zero, none where it is not
 /// known. Holds for S ⊆ A and square n, where the proof's b = √n is whole.
 pub fn reducible_bound(constants: &Constants, capacity: f64, n: usize) -> Option<f64> {
@@ -37,8 +44,8 @@ pub struct Round {
     pub objective: f64,
     /// σ²_n of every target.
     pub vars: Vec<f64>,
-    /// For each target that has a boundary: the least bound of Theorem 3.1's proof over the boundary's first b rows,
-    /// Var(f_x | D_0, y_{B_b}) + 2σ²·(b/κ)·Γ_n.
+    /// For each target that has a boundary: the least of [`variance_bound`] and [`sharp_variance_bound`] over the boundary's
+    /// first b rows, with Γ_n/κ in place of Γ_n.
     pub bounds: Vec<f64>,
 }
 
@@ -69,7 +76,7 @@ pub fn trajectory(
     Ok(rounds)
 }
 
-/// The least of [`variance_bound`] over the first b rows of a boundary.
+/// The least bound over the first b rows of a boundary.
 fn least_bound(model: &Model<'_>, constants: &Constants, boundary: &Boundary, objective: f64) -> f64 {
     let (data, joint) = model.covariances(&boundary.rows);
     let noise: Vec<f64> = boundary.rows.iter().map(|&row| model.noise_at(row)).collect();
@@ -82,7 +89,10 @@ fn least_bound(model: &Model<'_>, constants: &Constants, boundary: &Boundary, ob
         together += pair.push(b, noise_var);
         let ratio = if together > alone { alone / together } else { 1.0 };
         if ratio > 0.0 {
-            least = least.min(variance_bound(constants, boundary.vars[b + 1], b + 1, objective / ratio));
+            let (left, size, objective) = (boundary.vars[b + 1], b + 1, objective / ratio);
+            let bounds =
+                (variance_bound(constants, left, size, objective), sharp_variance_bound(left, size, objective));
+            least = least.min(bounds.0).min(bounds.1);
         }
     }
     least

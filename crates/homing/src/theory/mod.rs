@@ -7,7 +7,7 @@
 //! | γ_n, Section 2, Table 3 | [`capacity`], [`exact_capacity`], [`greedy_capacity`]; [`linear_growth`] and the other rates |
 //! | η²_S, σ²_n, Section 3.1 | [`Model::irreducible_vars`], [`Model::target_vars`]; [`reach`] for pools of any size |
 //! | Γ_n, Eq. 6 | [`Model::objective`] |
-//! | Theorem 3.1, Theorem D.1, Lemma D.2 | [`reducible_bound`], [`variance_bound`], [`objective_bound`], [`bound_within_pool`], [`trajectory`], with the [`Constants`] |
+//! | Theorem 3.1, Theorem D.1, Lemma D.2 | [`reducible_bound`], [`variance_bound`], [`sharp_variance_bound`], [`objective_bound`], [`bound_within_pool`], [`trajectory`], with the [`Constants`] |
 //! | Theorem 3.2, Lemma D.11 | [`confidence_width`], [`calibrated_width`], [`confidence_interval`], [`Simulation`] |
 //! | κ_n(k), Definition C.1, Theorem C.2 | [`submodularity_ratio`], [`exact_ratio`], [`bounded_ratio`], [`guarantee`] |
 //! | Definition D.3, Lemmas D.4 and D.7 | [`boundary`], [`undirected_boundary`], [`boundary_size`] |
@@ -46,7 +46,9 @@ mod submodularity;
 pub use agnostic::{calibrated_width, confidence_interval, confidence_width};
 pub use capacity::{Capacity, capacity, exact_capacity, greedy_capacity};
 pub use constants::Constants;
-pub use convergence::{Round, bound_within_pool, objective_bound, reducible_bound, trajectory, variance_bound};
+pub use convergence::{
+    Round, bound_within_pool, objective_bound, reducible_bound, sharp_variance_bound, trajectory, variance_bound,
+};
 pub use growth::{capacity_by_rank, gaussian_growth, laplace_growth, linear_growth, matern_growth};
 pub use markov::{Boundary, boundary, boundary_size, undirected_boundary};
 pub use model::{Model, Objective};

@@ -1,8 +1,8 @@
 //! Γ_n and the variance bounds (Theorem 3.1, Theorem D.1, Lemma D.2).
 
 use homing::theory::{
-    Boundary, Constants, bound_within_pool, boundary, exact_capacity, objective_bound, reducible_bound, trajectory,
-    variance_bound,
+    Boundary, Constants, bound_within_pool, boundary, exact_capacity, objective_bound, reducible_bound,
+    sharp_variance_bound, trajectory, variance_bound,
 };
 use proptest::prelude::*;
 
@@ -98,7 +98,13 @@ proptest! {
                     prop_assert!(bound <= model.prior_vars()[target] + 1e-9, "never worse than the prior");
                     if inside {
                         for (size, &left) in boundaries[target].vars.iter().enumerate() {
-                            prop_assert!(var <= variance_bound(&constants, left, size, round.objective) + 1e-8);
+                            let (theorem, sharp) = (
+                                variance_bound(&constants, left, size, round.objective),
+                                sharp_variance_bound(left, size, round.objective),
+                            );
+                            prop_assert!(var <= theorem + 1e-8 && var <= sharp + 1e-8);
+                            // V + σ²t ≤ σ² gives V ≤ σ²(1 − t), and e^t ≤ 1/(1 − t): the sharp bound is then the smaller.
+                            prop_assert!(theorem >= constants.max_var || sharp <= theorem + 1e-8, "{sharp} {theorem}");
                         }
                     }
                 }
