@@ -4,6 +4,7 @@
 mod demo;
 mod diagnose;
 mod digits;
+mod experiment;
 mod inputs;
 mod report;
 mod rules;
@@ -29,6 +30,8 @@ enum Command {
     Select(Box<select::Arguments>),
     /// Say what a pool can teach about some targets, how far picks have come, and what is guaranteed.
     Diagnose(Box<diagnose::Arguments>),
+    /// Draw the method and its theory on small Gaussian processes.
+    Experiment(experiment::Arguments),
     /// List the rules: name, what each wants, formula.
     Rules,
     /// Do the main job on handwritten digits that the binary carries, and write a report.
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Select(arguments) => select::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
+        Command::Experiment(arguments) => experiment::run(&arguments),
         Command::Rules => rules::print(),
         Command::Demo(arguments) => demo::run(&arguments),
     };

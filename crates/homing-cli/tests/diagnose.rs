@@ -13,10 +13,8 @@ use serde_json::Value;
 /// The pool of the folder has a column that is no embedding; this one has not.
 fn folder() -> Folder {
     let folder = Folder::new();
-    let rows: Vec<String> = (0..40)
-        .map(|i| f64::from(i))
-        .map(|t| format!("doc-{t},{},{},{}", (t * 0.7).sin(), (t * 1.3).cos(), 0.0))
-        .collect();
+    let rows: Vec<String> =
+        (0..40).map(f64::from).map(|t| format!("doc-{t},{},{},{}", (t * 0.7).sin(), (t * 1.3).cos(), 0.0)).collect();
     folder.write("pool.csv", &format!("id,x,y,z\n{}\n", rows.join("\n")));
     folder.write("targets.csv", "id,x,y,z\nnear,0.9,0.1,0.0\nfar,0.1,0.0,2.0\n");
     folder.write("picks.txt", "3\n17\n20\n");
@@ -118,7 +116,8 @@ fn noise_is_suggested_from_values_and_from_labels() {
     let by_column = run("--values value --label-column class");
     assert!(by_column.contains("suggested ρ²") && by_column.contains("of 120 values"), "{by_column}");
     assert!(run("--label-column class --values value").contains("suggested"));
-    folder.write("values.csv", &(0..120).map(|i| format!("{}\n", f64::from(i % 7))).collect::<String>());
+    let values: Vec<String> = (0..120).map(|i| (i % 7).to_string()).collect();
+    folder.write("values.csv", &format!("value\n{}\n", values.join("\n")));
     let plain: Vec<&str> = rows.iter().map(|row| row.rsplitn(3, ',').nth(2).unwrap()).collect();
     folder.write("plain.csv", &format!("x,y\n{}\n", plain.join("\n")));
     let by_file = folder.succeeds("diagnose plain.csv --targets two.csv --values values.csv");

@@ -7,7 +7,7 @@ mod chart;
 mod format;
 mod map;
 mod page;
-mod scale;
+pub mod scale;
 mod thumbnail;
 
 use minijinja::Environment;
@@ -208,6 +208,8 @@ pub fn render_page(template: &str, page: impl Serialize) -> anyhow::Result<Strin
     pages.add_template("tables.html", include_str!("tables.html"))?;
     pages.add_template("report.html", include_str!("report.html"))?;
     pages.add_template("diagnosis.html", include_str!("diagnosis.html"))?;
+    pages.add_template("experiment.css", include_str!("../experiment/experiment.css"))?;
+    pages.add_template("experiment.html", include_str!("../experiment/experiment.html"))?;
     Ok(pages.get_template(template)?.render(Serde(page))?)
 }
 

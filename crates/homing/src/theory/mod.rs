@@ -51,6 +51,7 @@ pub use convergence::{
 };
 pub use growth::{capacity_by_rank, gaussian_growth, laplace_growth, linear_growth, matern_growth};
 pub use markov::{Boundary, boundary, boundary_size, undirected_boundary};
+pub(crate) use model::variances;
 pub use model::{Model, Objective};
 pub use ratio_bounds::bounded_ratio;
 pub use reach::{Reach, reach};

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::model::Model;
 use crate::algebra::norm_sq;
+use crate::irreducible::given_exactly;
 use crate::law::Law;
 use crate::{Points, Result};
 
@@ -52,20 +53,16 @@ pub fn reach(model: &Model<'_>) -> Result<Reach> {
     let chosen = if rows <= MOST_ROWS { (0..rows).collect() } else { most_correlated(model, targets) };
     let points = task.pool.gather(&chosen);
     let noise: Vec<f64> = chosen.iter().map(|&row| model.noise_at(row)).collect();
-    let left = |noise: &[f64]| -> Vec<f64> {
-        let mut law = Law::prior(task.kernel, model.dim());
-        if let Some(observed) = task.observed_points {
-            law.observe_all(&observed.to_vec(), &vec![model.noise_var(); observed.rows()]);
-        }
-        law.observe_all(&points, noise);
-        targets.to_vec().chunks_exact(model.dim()).map(|a| law.var(a)).collect()
-    };
-    Ok(Reach {
-        irreducible: left(&vec![0.0; chosen.len()]),
-        labelled: left(&noise),
-        irreducible_rows: chosen.len(),
-        labelled_rows: chosen.len(),
-    })
+    let mut law = Law::prior(task.kernel, model.dim());
+    if let Some(observed) = task.observed_points {
+        law.observe_all(&observed.to_vec(), &vec![model.noise_var(); observed.rows()]);
+    }
+    let asked = targets.to_vec();
+    let irreducible = given_exactly(&law, &points, &asked, model.dim());
+    law.observe_all(&points, &noise);
+    let labelled = asked.chunks_exact(model.dim()).zip(&irreducible).map(|(a, &known)| law.var(a).max(known)).collect();
+    let used = chosen.len();
+    Ok(Reach { irreducible, labelled, irreducible_rows: used, labelled_rows: used })
 }
 
 /// aᵀ(I + ΦᵀP⁻¹Φ)⁻¹a for the rows Φ and the observed points.
