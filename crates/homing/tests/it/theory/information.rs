@@ -147,14 +147,14 @@ fn targets_that_nearly_depend_on_one_another_do_no_harm() {
     use crate::oracle::points;
     use homing::theory::Model;
     use homing::{Gaussian, Noise, Task};
-    let kernel = Gaussian::new(0.3).unwrap();
+    let kernel = Gaussian::new(0.09).unwrap();
     let pool: Vec<f64> = (0..60).map(|i| f64::from(i) / 40.0).collect();
     let gains = |count: usize| {
-        let targets: Vec<f64> = (0..count).map(|i| 0.4 + 0.3 * i as f64 / (count - 1) as f64).collect();
+        let targets: Vec<f64> = (0..count).map(|i| 0.1 + 0.6 * i as f64 / (count - 1) as f64).collect();
         let task = Task { kernel: &kernel, ..Task::new(points(&pool, 1), Some(points(&targets, 1))) };
         Model::new(task, Noise::Std(0.1)).unwrap().gains()
     };
-    let (few, many) = (gains(3), gains(81));
+    let (few, many) = (gains(3), gains(121));
     let most = 0.5 * (1.0 / 0.01f64).ln_1p();
     for (row, (few, many)) in few.iter().zip(&many).enumerate() {
         assert!(*many >= few - 1e-6 && *many <= most + 1e-9, "row {row}: {few} {many}");
