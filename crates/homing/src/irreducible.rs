@@ -52,6 +52,9 @@ pub(crate) fn irreducible_given(
 /// A variance below this share of the largest is rounding.
 const KNOWN: f64 = 256.0 * f64::EPSILON;
 
+/// Rows that a thread takes at once.
+const AT_ONCE: usize = 64;
+
 /// Var(f_a | f_S) of each target under a law.
 pub(crate) fn given_exactly(law: &Law<'_>, rows: &[f64], targets: &[f64], dim: usize) -> Vec<f64> {
     eliminate(law, rows, targets, dim).1
@@ -67,20 +70,24 @@ pub(crate) fn eliminate(law: &Law<'_>, rows: &[f64], targets: &[f64], dim: usize
     let least = KNOWN * vars[..count].iter().copied().fold(0.0, f64::max);
     let mut factors: Vec<Vec<f64>> = vec![Vec::new(); vars.len()];
     let mut covs = vec![0.0; vars.len()];
+    let mut columns = Columns::default();
     let mut order = Vec::new();
     for _ in 0..count {
         let most = (0..count).max_by(|&a, &b| vars[a].total_cmp(&vars[b]).then(b.cmp(&a)));
         let Some(pivot) = most.filter(|&row| vars[row] > least) else { break };
         let std = vars[pivot].sqrt();
         let functional = law.functional(&[(1.0, &rows[pivot * dim..(pivot + 1) * dim])]);
-        law.scan(&functional, &points, &mut Columns::default(), &mut covs);
-        let own = factors[pivot].clone();
-        factors.par_iter_mut().zip(&mut vars).zip(&covs).for_each(|((factor, var), cov)| {
-            let z = (cov - dot(factor, &own)) / std;
-            factor.push(z);
-            *var -= z * z;
+        law.scan(&functional, &points, &mut columns, &mut covs);
+        let own = std::mem::take(&mut factors[pivot]);
+        vars[pivot] = f64::NEG_INFINITY;
+        let open = |var: &f64| *var > f64::NEG_INFINITY;
+        factors.par_iter_mut().zip(&mut vars).zip(&covs).with_min_len(AT_ONCE).for_each(|((factor, var), cov)| {
+            if open(var) {
+                let z = (cov - dot(factor, &own)) / std;
+                factor.push(z);
+                *var -= z * z;
+            }
         });
-        vars[pivot] = 0.0;
         order.push(pivot);
     }
     (order, vars[count..].iter().map(|var| var.max(0.0)).collect())

@@ -48,8 +48,8 @@ pub fn page(seed: u64) -> Result<Page> {
     let pictures = Section {
         title: "The band around one function".into(),
         note: format!(
-            "{PICKS} labels chosen by ITL, f* with ‖f*‖ = {NORM}, δ = {DELTA}. The wide band is ‖f*‖ + √(2(γ_n + ln 1/δ)) standard deviations, \
-             the narrow one the printed β_n(δ) = ‖f*‖ + ρ√(2(γ_n + 1 + ln 1/δ))."
+            "{PICKS} labels chosen by ITL, f* with ‖f*‖ = {NORM}, δ = {DELTA}. Blue: ‖f*‖ + √(2(γ_n + ln 1/δ)) standard deviations; \
+             orange: the printed β_n(δ) = ‖f*‖ + ρ√(2(γ_n + 1 + ln 1/δ)) of them."
         ),
         columns: 2,
         plots,
@@ -130,7 +130,7 @@ fn coverage(seed: u64) -> Result<Section> {
                     .collect(),
             );
         }
-        let size = Size { width: 420.0, height: 270.0, names: 78.0 };
+        let size = Size { width: 500.0, height: 280.0, names: 66.0 };
         let ends = [NOISES[0].log10(), NOISES[NOISES.len() - 1].log10()];
         let mut plot = Plot::new(&format!("‖f*‖ = {norm}"), "", size, ends, [0.0, 1.04], "log₁₀ ρ");
         plot.line("l floor faint", &ends.map(|x| (x, 1.0 - DELTA)))

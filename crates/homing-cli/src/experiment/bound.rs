@@ -49,7 +49,7 @@ pub fn page() -> Result<Page> {
 
         let mut plots = Vec::new();
         for (target, x) in SHOWN.into_iter().enumerate() {
-            let size = Size { width: 420.0, height: 250.0, names: 70.0 };
+            let size = Size { width: 500.0, height: 260.0, names: 70.0 };
             let title = format!("f at x = {x}");
             let where_ = if x <= 0.6 { "in the pool" } else { "outside of the pool" };
             let mut plot = Plot::new(&title, where_, size, [0.0, ROUNDS as f64], [0.0, 1.05], "labels");
@@ -71,7 +71,7 @@ pub fn page() -> Result<Page> {
             let capacity = greedy_capacity(&model, n, true)?;
             gammas.push((n as f64, objective_bound(capacity.lower, n), objective_bound(capacity.upper, n)));
         }
-        let size = Size { width: 420.0, height: 270.0, names: 0.0 };
+        let size = Size { width: 500.0, height: 280.0, names: 0.0 };
         let top = 1.05 * gammas[0].2;
         let mut plot = Plot::new(world.name, "", size, [1.0, ROUNDS as f64], [0.0, top], "n");
         let objective: Vec<(f64, f64)> = (1..=ROUNDS).map(|n| (n as f64, rounds[n - 1].objective)).collect();

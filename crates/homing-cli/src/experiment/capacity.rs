@@ -14,7 +14,10 @@ const LENGTH: f64 = 0.2;
 
 type Rate = fn(f64) -> f64;
 
-fn kernels() -> Result<Vec<(&'static str, &'static str, Box<dyn Kernel>, Rate)>> {
+/// Name, rate as a formula, kernel, rate.
+type Row = (&'static str, &'static str, Box<dyn Kernel>, Rate);
+
+fn kernels() -> Result<Vec<Row>> {
     Ok(vec![
         ("Linear", "d ln n", Box::new(Linear) as Box<dyn Kernel>, (|n| linear_growth(n, 1)) as Rate),
         ("Gaussian", "ln² n", Box::new(Gaussian::new(LENGTH)?), |n| gaussian_growth(n, 1)),
@@ -40,7 +43,7 @@ pub fn page() -> Result<Page> {
         // The rate, scaled to meet the greedy information at the last n.
         let factor = at(150) / rate(150.0);
         let curve: Vec<(f64, f64)> = (2..=150).map(|n| (f64::from(n), factor * rate(f64::from(n)))).collect();
-        let size = Size { width: 420.0, height: 260.0, names: 0.0 };
+        let size = Size { width: 500.0, height: 280.0, names: 0.0 };
         let mut plot = Plot::new(name, formula, size, [0.0, 150.0], [0.0, 1.05 * band[COUNTS.len() - 1].2], "n");
         let lower: Vec<(f64, f64)> = band.iter().map(|&(n, lower, _)| (n, lower)).collect();
         plot.band("wider", &band).line("l floor", &curve).line("l itl", &lower);

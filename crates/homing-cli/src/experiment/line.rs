@@ -2,16 +2,16 @@
 
 use anyhow::Result;
 use homing::theory::RkhsFunction;
-use homing::{Embeddings, Gaussian, Points, Posterior};
+use homing::{Embeddings, Matern, Points, Posterior};
 
 use super::plot::{Plot, Size};
 use super::world::{World, spaced};
 use super::{Page, Section, key};
 
-const LENGTH: f64 = 0.09;
+const LENGTH: f64 = 0.14;
 const NOISE: f64 = 0.12;
 const PICKS: usize = 6;
-const RULES: [(&str, &str); 2] = [("itl-exact", "ITL"), ("uncertainty", "uncertainty sampling")];
+const RULES: [(&str, &str); 2] = [("itl", "ITL"), ("uncertainty", "uncertainty sampling")];
 
 /// Where S and A lie.
 pub struct Situation {
@@ -30,7 +30,7 @@ pub fn world(situation: &Situation) -> Result<World> {
     Ok(World {
         name: situation.name,
         note: "",
-        kernel: Box::new(Gaussian::new(LENGTH)?),
+        kernel: Box::new(Matern::new(2.5, LENGTH)?),
         dim: 1,
         pool: spaced(situation.pool[0], situation.pool[1], 121),
         targets: spaced(situation.targets[0], situation.targets[1], 25),
@@ -46,7 +46,7 @@ pub fn page(seed: u64) -> Result<Page> {
         let truth = RkhsFunction::random(&*world.kernel, points(&centres)?, 3.0, seed)?;
         let mut plots = Vec::new();
         let mut table =
-            vec![vec!["".to_owned(), "mean variance of the targets".into(), "floor".into(), "mean error".into()]];
+            vec![vec![String::new(), "mean variance of the targets".into(), "floor".into(), "mean error".into()]];
         for (rule, name) in RULES {
             let picks = world.picks(rule, PICKS, seed)?;
             let at: Vec<f64> = picks.iter().map(|&row| world.pool[row]).collect();
@@ -67,7 +67,7 @@ pub fn page(seed: u64) -> Result<Page> {
             key("target-ruler", "targets A"),
         ];
         let note = format!(
-            "{PICKS} labels each. Gaussian kernel with length {LENGTH}, noise ρ = {NOISE}; the labels shown are without error."
+            "{PICKS} labels each. Matérn kernel with ν = 5/2 and length {LENGTH}, noise ρ = {NOISE}; the labels shown are without error."
         );
         sections.push(Section { title: situation.name.into(), note, columns: 2, plots, keys, table });
     }

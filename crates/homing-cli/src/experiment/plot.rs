@@ -113,12 +113,6 @@ impl Plot {
         self.mark(class, d)
     }
 
-    /// A rectangle in units of the data.
-    pub fn area(&mut self, class: &str, x: [f64; 2], y: [f64; 2]) -> &mut Self {
-        let ([left, low], [right, high]) = (self.at((x[0], y[0])), self.at((x[1], y[1])));
-        self.mark(class, format!("M{left} {low}H{right}V{high}H{left}Z"))
-    }
-
     /// A strip from top to bottom.
     pub fn strip(&mut self, class: &str, x: [f64; 2]) -> &mut Self {
         let ([left, right], top, bottom) = (x.map(|x| self.scales.0.at(x)), self.top, self.bottom);
