@@ -5,6 +5,7 @@ mod demo;
 mod diagnose;
 mod digits;
 mod experiment;
+mod explain;
 mod inputs;
 mod report;
 mod rules;
@@ -30,6 +31,8 @@ enum Command {
     Select(Box<select::Arguments>),
     /// Say what a pool can teach about some targets, how far picks have come, and what is guaranteed.
     Diagnose(Box<diagnose::Arguments>),
+    /// Say which few rows carry what is known about a target.
+    Explain(Box<explain::Arguments>),
     /// Draw the method and its theory on small Gaussian processes.
     Experiment(experiment::Arguments),
     /// List the rules: name, what each wants, formula.
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Select(arguments) => select::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Experiment(arguments) => experiment::run(&arguments),
         Command::Rules => rules::print(),
         Command::Demo(arguments) => demo::run(&arguments),

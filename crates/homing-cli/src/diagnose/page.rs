@@ -76,7 +76,7 @@ fn page(inputs: &Inputs, task: &Task<'_>, diagnosis: &Diagnosis, way: &Descent) 
     let picks = if diagnosis.picks == 0 { String::new() } else { format!(" and {} picks", grouped(diagnosis.picks)) };
     let mut warnings = diagnosis.warnings(rows);
     if lost {
-        warnings.insert(0, verdict(diagnosis, target));
+        warnings.insert(0, verdict(diagnosis, rows, target));
     }
     Page {
         title: "What this pool can teach",
@@ -84,7 +84,7 @@ fn page(inputs: &Inputs, task: &Task<'_>, diagnosis: &Diagnosis, way: &Descent) 
         summary: if lost {
             format!("{} rows, {} targets{picks}", grouped(rows), grouped(diagnosis.targets.len()))
         } else {
-            format!("{} {} rows{picks}.", verdict(diagnosis, target), grouped(rows))
+            format!("{} {} rows{picks}.", verdict(diagnosis, rows, target), grouped(rows))
         },
         warnings,
         out_of_reach: diagnosis.mean_share(|target| target.labelled),

@@ -18,7 +18,7 @@ pub fn print(out: &mut impl Write, task: &Task<'_>, diagnosis: &Diagnosis, input
     let id = |row: usize| row_name(inputs, row);
     let target_id = |row: usize| target_name(inputs, row);
     let rows = task.pool.rows();
-    writeln!(out, "{}", verdict(diagnosis, target_id))?;
+    writeln!(out, "{}", verdict(diagnosis, rows, target_id))?;
     writeln!(
         out,
         "Of the targets' variance, {:.0} % is out of reach, and the picks have taken {:.0} %.\n",

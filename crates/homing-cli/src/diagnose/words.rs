@@ -19,8 +19,8 @@ pub struct Fact {
     pub place: &'static str,
 }
 
-/// One sentence about what the pool cannot do.
-pub fn verdict(diagnosis: &Diagnosis, name: impl Fn(usize) -> String) -> String {
+/// One sentence about what a pool of so many rows cannot do.
+pub fn verdict(diagnosis: &Diagnosis, rows: usize, name: impl Fn(usize) -> String) -> String {
     let lost = diagnosis.out_of_reach();
     let all = diagnosis.targets.len();
     if lost.is_empty() {
@@ -31,12 +31,18 @@ pub fn verdict(diagnosis: &Diagnosis, name: impl Fn(usize) -> String) -> String 
     }
     let names: Vec<String> = lost.iter().take(NAMED).map(|target| name(target.index)).collect();
     let more = if lost.len() > NAMED { format!(" and {} more", grouped(lost.len() - NAMED)) } else { String::new() };
+    // Labels for a part of the pool leave more than labels for all of it.
+    let (can, labelled) = if diagnosis.labelled_rows < rows {
+        ("may not be able to", format!("labels for {} of its rows leave", grouped(diagnosis.labelled_rows)))
+    } else {
+        ("cannot", "labels for every row leave".to_owned())
+    };
     format!(
-        "This pool cannot teach {} of {} targets ({}{more}): with every row labelled, {} would keep more than {:.0} % of {} variance.",
+        "This pool {can} teach {} of {} targets ({}{more}): {labelled} {} more than {:.0} % of {} variance.",
         grouped(lost.len()),
         grouped(all),
         names.join(", "),
-        if lost.len() == 1 { "it" } else { "they" },
+        if lost.len() == 1 { "it" } else { "them" },
         100.0 * OUT_OF_REACH,
         if lost.len() == 1 { "its" } else { "their" },
     )
