@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Points, Product};
+use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Points, Product, Task};
 use homing_pool::{Access, Pool, ReadOptions, RowList};
 
 /// Which columns (of a table), tensors or arrays (of a file that holds several) to read.
@@ -18,24 +18,30 @@ pub struct ColumnArguments {
     /// Ids; found by themselves when called id, ids, _id or uid.
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
-    /// Labels, shown in the report.
+    /// Labels: shown in a report, and what `diagnose` tells the noise from.
     #[arg(long, value_name = "NAME")]
     label_column: Option<String>,
-    /// Groups (a source, a class), for --quota.
-    #[arg(long, value_name = "NAME")]
-    group_column: Option<String>,
-    /// Costs; a pick is then worth its score for its cost.
-    #[arg(long, value_name = "NAME")]
-    cost_column: Option<String>,
     /// Class probabilities of the pool: a column of it, or a file with a row for each of its rows.
     #[arg(long, value_name = "NAME|FILE")]
     probabilities: Option<String>,
     /// Class probabilities of the targets, for --kernel loss-gradient: a column of theirs, or a file.
     #[arg(long, value_name = "NAME|FILE")]
     target_probabilities: Option<String>,
+}
+
+/// Columns that limits and samples read.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Columns")]
+pub struct LimitArguments {
+    /// Groups (a source, a class), for --quota.
+    #[arg(long, value_name = "NAME")]
+    pub group_column: Option<String>,
+    /// Costs; a pick is then worth its score for its cost.
+    #[arg(long, value_name = "NAME")]
+    pub cost_column: Option<String>,
     /// Weights of the targets P_A, a column of theirs; --target-sample then draws by them.
     #[arg(long, value_name = "NAME")]
-    target_weights: Option<String>,
+    pub target_weights: Option<String>,
 }
 
 /// [`Access`] as it is typed.
@@ -114,13 +120,13 @@ pub struct Files<'a> {
 }
 
 impl Inputs {
-    pub fn open(files: &Files<'_>, columns: &ColumnArguments) -> Result<Self> {
+    pub fn open(files: &Files<'_>, columns: &ColumnArguments, limits: &LimitArguments) -> Result<Self> {
         let options = ReadOptions {
             embedding: columns.embedding.clone(),
             id: columns.id_column.clone(),
             label: columns.label_column.clone(),
-            group: columns.group_column.clone(),
-            cost: columns.cost_column.clone(),
+            group: limits.group_column.clone(),
+            cost: limits.cost_column.clone(),
             probabilities: None,
             access: files.access,
         };
@@ -129,7 +135,7 @@ impl Inputs {
             Some(path) => {
                 // The targets' file need not have the pool's columns; a weight is read as their cost.
                 let embedding = options.embedding.clone();
-                let options = ReadOptions { embedding, cost: columns.target_weights.clone(), ..ReadOptions::default() };
+                let options = ReadOptions { embedding, cost: limits.target_weights.clone(), ..ReadOptions::default() };
                 Some(Source::open(path, &options, columns.target_probabilities.as_deref())?)
             }
             None => None,
@@ -142,7 +148,7 @@ impl Inputs {
             }
         }
         let forbidden = match files.forbid {
-            Some(path) => rows_of(RowList::open(path)?, &source.pool, path)?,
+            Some(path) => named_rows(path, &source.pool)?,
             None => Vec::new(),
         };
         let (group_names, groups) = number_groups(source.pool.groups());
@@ -170,6 +176,11 @@ impl Inputs {
             None => embeddings,
         })
     }
+}
+
+/// The rows of a pool that a file names.
+pub fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
+    rows_of(RowList::open(path)?, pool, path)
 }
 
 fn rows_of(list: RowList, pool: &Pool, path: &Path) -> Result<Vec<usize>> {
@@ -231,8 +242,56 @@ pub fn kernel_of(name: &str, classes: usize) -> Result<Box<dyn Kernel>> {
     })
 }
 
+/// The task that the inputs make under a kernel, which `name` names.
+pub fn task_of<'a>(inputs: &'a Inputs, kernel: &'a dyn Kernel, name: &str) -> Result<Task<'a>> {
+    let gradients = name == "loss-gradient";
+    let pool = points_of(inputs.embeddings(&inputs.source.pool)?, inputs.source.probabilities(), gradients)?;
+    let targets = match &inputs.targets {
+        Some(source) => Some(points_of(inputs.embeddings(&source.pool)?, source.probabilities(), gradients)?),
+        None => None,
+    };
+    let observed_points = match &inputs.observed_points {
+        Some(_) if gradients => bail!("with --kernel loss-gradient, name --observed rows by index or id"),
+        Some(points) => Some(Points::from(inputs.embeddings(points)?)),
+        None => None,
+    };
+    Ok(Task {
+        kernel,
+        observed_rows: &inputs.observed_rows,
+        observed_points,
+        probabilities: inputs.source.probabilities(),
+        groups: inputs.groups.as_deref(),
+        forbidden: &inputs.forbidden,
+        ..Task::new(pool, targets)
+    })
+}
+
+/// Refuses an output that is also an input, or another output; each with the option that names it.
+pub fn refuse_overwriting(inputs: &[Option<&Path>], outputs: &[(&str, Option<&Path>)]) -> Result<()> {
+    let same = |a: &Path, b: &Path| a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let outputs: Vec<(&str, &Path)> = outputs.iter().filter_map(|&(name, path)| Some((name, path?))).collect();
+    for (i, &(name, output)) in outputs.iter().enumerate() {
+        if inputs.iter().flatten().any(|input| same(input, output)) {
+            bail!("{} is read and would be written over; choose another output", output.display());
+        }
+        if let Some((other, _)) = outputs[..i].iter().find(|(_, other)| same(other, output)) {
+            bail!("{other} and {name} both name {}; choose two files", output.display());
+        }
+    }
+    Ok(())
+}
+
+/// Runs `work` on so many threads; one for each core by default.
+pub fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    if threads == Some(0) {
+        bail!("--threads 0 leaves nobody to work; give at least 1, or leave it out for one a core");
+    }
+    let workers = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    workers.context("cannot start threads")?.install(work)
+}
+
 /// Embeddings as they are, or loss gradients when the kernel is about those.
-pub fn points_of<'a>(
+fn points_of<'a>(
     embeddings: Embeddings<'a>,
     probabilities: Option<Embeddings<'a>>,
     gradients: bool,

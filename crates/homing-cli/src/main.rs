@@ -2,7 +2,10 @@
 #![allow(missing_docs, clippy::struct_excessive_bools)]
 
 mod demo;
+mod diagnose;
 mod digits;
+mod experiment;
+mod explain;
 mod inputs;
 mod report;
 mod rules;
@@ -26,6 +29,12 @@ struct Cli {
 enum Command {
     /// Choose rows of a pool for a few targets.
     Select(Box<select::Arguments>),
+    /// Say what a pool can teach about some targets, how far picks have come, and what is guaranteed.
+    Diagnose(Box<diagnose::Arguments>),
+    /// Say which few rows carry what is known about a target.
+    Explain(Box<explain::Arguments>),
+    /// Draw the method and its theory on small Gaussian processes.
+    Experiment(experiment::Arguments),
     /// List the rules: name, what each wants, formula.
     Rules,
     /// Do the main job on handwritten digits that the binary carries, and write a report.
@@ -40,6 +49,9 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Select(arguments) => select::run(&arguments),
+        Command::Diagnose(arguments) => diagnose::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Experiment(arguments) => experiment::run(&arguments),
         Command::Rules => rules::print(),
         Command::Demo(arguments) => demo::run(&arguments),
     };

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing::{Ended, Engine, Greedy, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
+use homing::{Ended, Engine, Greedy, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select};
 use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
 
-use crate::inputs::{ColumnArguments, Files, Inputs, PoolAccess, kernel_of, points_of};
+use crate::inputs::{
+    ColumnArguments, Files, Inputs, LimitArguments, PoolAccess, kernel_of, on_threads, refuse_overwriting, task_of,
+};
 use crate::report::{self, Facts};
 use crate::story::{self, Story};
 use crate::terminal::{Bar, grouped, memory, peak_memory_bytes, picks_table, seconds, short};
@@ -58,6 +60,8 @@ pub struct Arguments {
 
     #[command(flatten)]
     columns: ColumnArguments,
+    #[command(flatten)]
+    limits: LimitArguments,
     #[command(flatten)]
     more: MoreArguments,
 }
@@ -111,35 +115,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(report) = &arguments.report {
         homing_pool::check_writable(report)?;
     }
-    refuse_overwriting(arguments)?;
+    let inputs = [Some(&*arguments.pool), arguments.targets.as_deref(), arguments.observed.as_deref()];
+    refuse_overwriting(&inputs, &[("--out", arguments.out.as_deref()), ("--report", arguments.report.as_deref())])?;
     if arguments.report.as_deref() == Some(Path::new("-")) {
         bail!("--report writes a page to a file; name one, such as report.html");
     }
-    if arguments.threads == Some(0) {
-        bail!("--threads 0 leaves nobody to work; give at least 1, or leave it out for one a core");
-    }
     let plan = plan_of(arguments)?;
-    let threads = arguments.threads.unwrap_or(0);
-    let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("cannot start threads")?;
-    workers.install(|| choose(arguments, plan))
-}
-
-/// Refuses an output that is also an input, or the other output.
-fn refuse_overwriting(arguments: &Arguments) -> Result<()> {
-    let same = |a: &Path, b: &Path| a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    let inputs = [Some(&arguments.pool), arguments.targets.as_ref(), arguments.observed.as_ref()];
-    let outputs = [arguments.out.as_ref(), arguments.report.as_ref()];
-    for output in outputs.into_iter().flatten() {
-        if inputs.into_iter().flatten().any(|input| same(input, output)) {
-            bail!("{} is read and would be written over; choose another output", output.display());
-        }
-    }
-    match outputs {
-        [Some(out), Some(report)] if same(out, report) => {
-            bail!("--out and --report both name {}; choose two files", out.display())
-        }
-        _ => Ok(()),
-    }
+    on_threads(arguments.threads, || choose(arguments, plan))
 }
 
 fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
@@ -153,34 +135,14 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         access: arguments.pool_access.into(),
         center: more.center,
     };
-    let inputs = Inputs::open(&files, &arguments.columns)?;
+    let inputs = Inputs::open(&files, &arguments.columns, &arguments.limits)?;
     plan.quotas = quotas(&more.quota, &inputs.group_names)?;
     plan.target_sampling = target_sampling(more.target_sample.as_deref(), &inputs)?;
     let reading = start.elapsed();
 
     let classes = inputs.source.probabilities().map_or(0, |p| p.dim());
     let kernel = kernel_of(&more.kernel, classes)?;
-    let gradients = more.kernel == "loss-gradient";
-    let pool = points_of(inputs.embeddings(&inputs.source.pool)?, inputs.source.probabilities(), gradients)?;
-    let targets = match &inputs.targets {
-        Some(source) => Some(points_of(inputs.embeddings(&source.pool)?, source.probabilities(), gradients)?),
-        None => None,
-    };
-    let observed_points = match &inputs.observed_points {
-        Some(_) if gradients => bail!("with --kernel loss-gradient, name --observed rows by index or id"),
-        Some(points) => Some(Points::from(inputs.embeddings(points)?)),
-        None => None,
-    };
-    let task = Task {
-        kernel: &*kernel,
-        observed_rows: &inputs.observed_rows,
-        observed_points,
-        probabilities: inputs.source.probabilities(),
-        costs: inputs.source.pool.costs(),
-        groups: inputs.groups.as_deref(),
-        forbidden: &inputs.forbidden,
-        ..Task::new(pool, targets)
-    };
+    let task = Task { costs: inputs.source.pool.costs(), ..task_of(&inputs, &*kernel, &more.kernel)? };
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();
     let selection = select(&task, &plan, |progress| {

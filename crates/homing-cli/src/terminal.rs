@@ -29,6 +29,27 @@ impl Bar {
     }
 }
 
+/// The step under way, on standard error when that is a terminal.
+pub struct Steps(ProgressBar);
+
+impl Steps {
+    pub fn new(quiet: bool) -> Self {
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(ProgressStyle::with_template("{msg} {elapsed}").expect("a fixed template"));
+        Self(bar)
+    }
+
+    pub fn tell(&self, step: &'static str) {
+        self.0.set_message(step);
+        self.0.tick();
+    }
+
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// 1234567 as "1,234,567".
 pub fn grouped(n: usize) -> String {
     let digits = n.to_string();

@@ -71,6 +71,14 @@ pub enum Error {
         /// Rows in the pool.
         rows: usize,
     },
+    /// A target that is not there.
+    #[error("target {target} is asked for, but there are only {targets} targets (counted from 0)")]
+    NoSuchTarget {
+        /// The target named.
+        target: usize,
+        /// How many there are.
+        targets: usize,
+    },
     /// Every row is closed.
     #[error("no row of the pool may be picked: all are forbidden or labelled already; allow some")]
     NothingToPick,

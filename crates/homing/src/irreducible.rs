@@ -1,14 +1,21 @@
 //! η²_S(x) = Var(f_x | f_S): what no amount of data from the pool can take away.
 
+use std::ops::Range;
+
 use faer::Mat;
+use rayon::prelude::*;
 
 use crate::algebra::{axpy, dot, norm_sq, project};
 use crate::embeddings::BLOCK;
-use crate::law::Law;
+use crate::law::{Columns, Law};
+use crate::theory::variances;
 use crate::{Error, Kernel, Points, Result};
 
 /// A row adds a direction when more than this share of its squared norm lies outside of the span so far.
 const NEW_DIRECTION: f64 = 1e-20;
+
+/// Blocks that are projected in parallel.
+const TOGETHER: usize = 64;
 
 /// With a kernel that is not linear, every row is a direction of its own: the cost is cubic, so there is a limit.
 const MOST_ROWS: usize = 8192;
@@ -25,65 +32,139 @@ pub(crate) fn irreducible_given(
     mut law: Law<'_>,
     kernel: &dyn Kernel,
 ) -> Result<Vec<f64>> {
-    let known = if kernel.is_linear() {
-        let basis = basis(pool);
-        if basis.len() == pool.dim() {
-            return Ok(vec![0.0; targets.rows()]);
+    let dim = pool.dim();
+    if !kernel.is_linear() {
+        if pool.rows() <= MOST_ROWS {
+            let (rows, targets_rows) = (pool.to_vec(), targets.to_vec());
+            pool.check_read()?;
+            targets.check_read()?;
+            return Ok(given_exactly(&law, &rows, &targets_rows, dim));
         }
-        basis.concat()
-    } else if pool.rows() <= MOST_ROWS {
-        pool.to_vec()
-    } else {
         let why = "irreducible variance under a kernel that is not linear is limited to pools of 8,192 rows; \
                    stop by the least gain, or give a sample of the pool";
         return Err(Error::Unsupported(why));
-    };
+    }
+    let basis = basis(pool);
     pool.check_read()?;
-    law.observe_all(&known, &vec![0.0; known.len() / pool.dim()]);
-    let vars = targets.to_vec().chunks_exact(pool.dim()).map(|a| law.var(a)).collect();
+    if basis.len() == dim {
+        return Ok(vec![0.0; targets.rows()]);
+    }
+    law.observe_all(&basis.concat(), &vec![0.0; basis.len()]);
+    let vars = targets.to_vec().chunks_exact(dim).map(|a| law.var(a)).collect();
     targets.check_read()?;
     Ok(vars)
+}
+
+/// A variance below this share of the largest is rounding.
+const KNOWN: f64 = 256.0 * f64::EPSILON;
+
+/// Rows that a thread takes at once.
+const AT_ONCE: usize = 64;
+
+/// Var(f_a | f_S) of each target under a law.
+pub(crate) fn given_exactly(law: &Law<'_>, rows: &[f64], targets: &[f64], dim: usize) -> Vec<f64> {
+    eliminate(law, rows, targets, dim).1
+}
+
+/// The order in which to know rows exactly, and what that leaves of the targets, by Cholesky's factor with pivots: the row
+/// with most variance left comes next, until rounding is all that is left. Rows that nearly depend on one another then do no
+/// harm.
+pub(crate) fn eliminate(law: &Law<'_>, rows: &[f64], targets: &[f64], dim: usize) -> (Vec<usize>, Vec<f64>) {
+    let points = [rows, targets].concat();
+    let count = rows.len() / dim;
+    let mut vars = variances(law, &points, dim);
+    let least = KNOWN * vars[..count].iter().copied().fold(0.0, f64::max);
+    let mut factors: Vec<Vec<f64>> = vec![Vec::new(); vars.len()];
+    let mut covs = vec![0.0; vars.len()];
+    let mut columns = Columns::default();
+    let mut order = Vec::new();
+    for _ in 0..count {
+        let most = (0..count).max_by(|&a, &b| vars[a].total_cmp(&vars[b]).then(b.cmp(&a)));
+        let Some(pivot) = most.filter(|&row| vars[row] > least) else { break };
+        let std = vars[pivot].sqrt();
+        let functional = law.itself(&rows[pivot * dim..(pivot + 1) * dim]);
+        law.scan(&functional, &points, &mut columns, &mut covs);
+        let own = std::mem::take(&mut factors[pivot]);
+        vars[pivot] = f64::NEG_INFINITY;
+        let open = |var: &f64| *var > f64::NEG_INFINITY;
+        factors.par_iter_mut().zip(&mut vars).zip(&covs).with_min_len(AT_ONCE).for_each(|((factor, var), cov)| {
+            if open(var) {
+                let z = (cov - dot(factor, &own)) / std;
+                factor.push(z);
+                *var -= z * z;
+            }
+        });
+        order.push(pivot);
+    }
+    (order, vars[count..].iter().map(|var| var.max(0.0)).collect())
 }
 
 /// An orthonormal basis of the span of the pool's rows.
 fn basis(pool: Points<'_>) -> Vec<Vec<f64>> {
     let (rows, dim) = (pool.rows(), pool.dim());
     let mut basis: Vec<Vec<f64>> = Vec::new();
-    let mut block = vec![0.0; BLOCK * dim];
-    for start in (0..rows).step_by(BLOCK) {
-        if basis.len() == dim {
-            break;
-        }
-        let len = BLOCK.min(rows - start);
-        let block = &mut block[..len * dim];
-        pool.read(start..start + len, block);
-        let norms: Vec<f64> = block.chunks_exact(dim).map(norm_sq).collect();
-        // Most blocks add nothing once the span is found, so they are projected as a whole first.
+    // Dimensions that are zero in every row, as dead units of a network are, can never be spanned.
+    let reachable = pool.map_blocks(|_, block| nonzero_columns(block, dim)).into_iter().reduce(either).map_or(0, count);
+    let mut start = 0;
+    while start < rows && basis.len() < reachable {
+        // The first block finds most of the span; after it, many are looked at together.
+        let end = rows.min(start + if basis.is_empty() { BLOCK } else { TOGETHER * BLOCK });
         let known = Mat::from_fn(dim, basis.len(), |i, j| basis[j][i]);
-        for _ in 0..2 {
-            let coordinates = project(block, known.as_ref());
-            for (i, row) in block.chunks_exact_mut(dim).enumerate() {
-                for (j, direction) in basis.iter().enumerate() {
-                    axpy(-coordinates[(i, j)], direction, row);
-                }
-            }
-        }
+        let blocks: Vec<usize> = (start..end).step_by(BLOCK).collect();
+        let fresh: Vec<Vec<(Vec<f64>, f64)>> =
+            blocks.par_iter().map(|&block| outside(pool, block..end.min(block + BLOCK), &basis, &known)).collect();
         let first_new = basis.len();
-        for (row, norm) in block.chunks_exact_mut(dim).zip(norms) {
+        for (mut row, norm) in fresh.into_iter().flatten() {
             for _ in 0..2 {
                 for direction in &basis[first_new..] {
-                    let c = dot(direction, row);
-                    axpy(-c, direction, row);
+                    let c = dot(direction, &row);
+                    axpy(-c, direction, &mut row);
                 }
             }
-            let rest = norm_sq(row);
+            let rest = norm_sq(&row);
             if rest > NEW_DIRECTION * norm && basis.len() < dim {
                 let inverse = rest.sqrt().recip();
                 basis.push(row.iter().map(|x| x * inverse).collect());
             }
         }
+        start = end;
     }
     basis
+}
+
+/// The parts outside of the span of those rows that have one, with the rows' squared norms.
+fn outside(pool: Points<'_>, range: Range<usize>, basis: &[Vec<f64>], known: &Mat<f64>) -> Vec<(Vec<f64>, f64)> {
+    let dim = pool.dim();
+    let mut block = vec![0.0; range.len() * dim];
+    pool.read(range, &mut block);
+    let norms: Vec<f64> = block.chunks_exact(dim).map(norm_sq).collect();
+    for _ in 0..2 {
+        let coordinates = project(&block, known.as_ref());
+        for (i, row) in block.chunks_exact_mut(dim).enumerate() {
+            for (j, direction) in basis.iter().enumerate() {
+                axpy(-coordinates[(i, j)], direction, row);
+            }
+        }
+    }
+    let rows = block.chunks_exact(dim).zip(norms);
+    rows.filter(|(row, norm)| norm_sq(row) > NEW_DIRECTION * norm).map(|(row, norm)| (row.to_vec(), norm)).collect()
+}
+
+fn nonzero_columns(block: &[f64], dim: usize) -> Vec<bool> {
+    let mut nonzero = vec![false; dim];
+    for row in block.chunks_exact(dim) {
+        nonzero.iter_mut().zip(row).for_each(|(nonzero, x)| *nonzero |= *x != 0.0);
+    }
+    nonzero
+}
+
+fn either(mut a: Vec<bool>, b: Vec<bool>) -> Vec<bool> {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+    a
+}
+
+fn count(columns: Vec<bool>) -> usize {
+    columns.into_iter().filter(|&nonzero| nonzero).count()
 }
 
 #[cfg(test)]
@@ -101,6 +182,33 @@ mod tests {
         let targets = [3.0, 4.0, 2.0, 1.0, 1.0, 0.0];
         let vars = irreducible_vars(view(&pool, 3), view(&targets, 3), &Linear).unwrap();
         assert!((vars[0] - 4.0).abs() < 1e-12 && vars[1].abs() < 1e-12, "{vars:?}");
+    }
+
+    #[test]
+    fn directions_that_come_late_are_found() {
+        // Four dead dimensions, and one of the live ones in the last of many rows only.
+        let dim = 8;
+        let mut rows = vec![0.0; 40_000 * dim];
+        for (i, row) in rows.chunks_exact_mut(dim).enumerate() {
+            (row[0], row[1], row[2]) = ((i as f64).sin(), (i as f64 * 0.7).cos(), 1.0);
+        }
+        rows[39_999 * dim + 3] = 1e-3;
+        let targets = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 1.0];
+        let vars = irreducible_vars(view(&rows, dim), view(&targets, dim), &Linear).unwrap();
+        assert!(vars[0].abs() < 1e-12 && (vars[1] - 5.0).abs() < 1e-12, "{vars:?}");
+    }
+
+    /// A hundred points within a few length scales: their kernel matrix has no more than some twenty eigenvalues that f64
+    /// can tell from zero, and eliminating them in the order of the rows yields nonsense.
+    #[test]
+    fn rows_that_nearly_depend_on_one_another_do_no_harm() {
+        let kernel = Gaussian::new(0.3).unwrap();
+        let pool: Vec<f64> = (0..100).map(|i| f64::from(i) / 99.0).collect();
+        let targets = [0.503, 1.05, 9.0];
+        let vars = irreducible_vars(view(&pool, 1), view(&targets, 1), &kernel).unwrap();
+        assert!(vars[0] < 1e-10 && vars[1] < 1e-4 && (vars[2] - 1.0).abs() < 1e-12, "{vars:?}");
+        let fewer = irreducible_vars(view(&pool[60..], 1), view(&targets, 1), &kernel).unwrap();
+        assert!(fewer[1] >= vars[1] - 1e-9, "{fewer:?} {vars:?}");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! What the picks have told about the targets so far, whatever rule picked them.
 
+use crate::irreducible::eliminate;
 use crate::law::Law;
 use crate::rules::TargetNoise;
 use crate::tracker::Targets;
 
 /// The law given D and the picks, the same given the targets too, and the targets' variances.
+#[derive(Clone)]
 pub(crate) struct Ledger<'a> {
     pub data: Law<'a>,
     /// Given D, the picks and the targets; none without targets.
@@ -78,8 +80,18 @@ pub(crate) fn given_targets<'a>(
     target_noise: TargetNoise,
     noise_var: f64,
 ) -> Law<'a> {
-    let noise_var = if target_noise == TargetNoise::Free { 0.0 } else { noise_var };
     let mut joint = data.clone();
-    joint.observe_all(points, &vec![noise_var; points.len() / dim]);
+    match (target_noise, data) {
+        (TargetNoise::Noisy, _) => joint.observe_all(points, &vec![noise_var; points.len() / dim]),
+        (TargetNoise::Free, Law::Linear(_)) => joint.observe_all(points, &vec![0.0; points.len() / dim]),
+        // Targets that nearly depend on one another must be known in the right order.
+        (TargetNoise::Free, Law::Dual(_)) => {
+            let order = eliminate(data, points, &[], dim).0;
+            let known: Vec<f64> = order.iter().flat_map(|&a| &points[a * dim..(a + 1) * dim]).copied().collect();
+            if !order.is_empty() {
+                joint.observe_all(&known, &vec![0.0; order.len()]);
+            }
+        }
+    }
     joint
 }

@@ -19,8 +19,9 @@
 //! ```
 //!
 //! The rows are read in the format of their file (f32, f64, f16, bf16), never copied as a whole, and need not lie in memory
-//! ([`RowSource`]); a pick is one pass over them, or less. [`STRATEGIES`] lists the rules by name; [`Rule`] is the trait to write another. [`explain`] says why each row was
-//! picked, [`Posterior`] is the Gaussian process itself.
+//! ([`RowSource`]); a pick is one pass over them, or less. [`STRATEGIES`] lists the rules by name; [`Rule`] is the trait to
+//! write another. [`explain`] says why each row was picked, [`Posterior`] is the Gaussian process itself, [`theory`] has the
+//! guarantees.
 #![forbid(unsafe_code)]
 
 /// The README's example, as a test.
@@ -30,8 +31,10 @@ struct Readme;
 
 mod algebra;
 mod choose;
+mod duplicates;
 mod embeddings;
 mod error;
+mod evidence;
 mod explain;
 mod greedy;
 mod irreducible;
@@ -45,6 +48,7 @@ mod projection;
 mod random;
 mod round;
 pub mod rules;
+mod scale;
 mod select;
 mod selection;
 mod source;
@@ -53,10 +57,13 @@ mod speculate_dual;
 mod strategy;
 mod targets;
 mod task;
+pub mod theory;
 mod tracker;
 
+pub use duplicates::{Duplicates, NEAR, duplicates};
 pub use embeddings::{Embeddings, Values};
 pub use error::{Error, Result};
+pub use evidence::{NoiseFit, fit_noise};
 pub use explain::{Explanation, TargetStory, Why, closest_pick, explain};
 pub use greedy::Greedy;
 pub use irreducible::irreducible_vars;
@@ -65,6 +72,7 @@ pub use points::Points;
 pub use posterior::Posterior;
 pub use projection::Projection;
 pub use rules::{Candidate, Rule, Wants};
+pub use scale::{Scale, scale};
 pub use select::{Progress, select};
 pub use selection::{Ended, Pick, Selection};
 pub use source::RowSource;

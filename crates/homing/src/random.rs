@@ -12,6 +12,8 @@ pub(crate) enum Stream {
     Targets(u64),
     /// The parts of the pool.
     Parts,
+    /// Samples that bound or estimate a number.
+    Estimate,
 }
 
 /// The generator of a stream.
@@ -21,6 +23,7 @@ pub(crate) fn generator(seed: u64, stream: Stream) -> ChaCha8Rng {
         Stream::Pick(i) => i << 1,
         Stream::Targets(i) => i << 1 | 1,
         Stream::Parts => u64::MAX,
+        Stream::Estimate => u64::MAX - 1,
     });
     rng
 }

@@ -58,12 +58,7 @@ fn choose(
         return Err(Error::Count { count: plan.count, available });
     }
     let survey = Survey::new(task)?;
-    let noise_var = noise_var(plan.noise, survey.mean_var);
-    let least = task.noise_vars.map_or(noise_var, |vars| vars.iter().copied().fold(noise_var, f64::min));
-    if survey.mean_var / least > LEAST_NOISE {
-        let expected = "it is more than 10¹⁵ times smaller than the embeddings; raise it";
-        return Err(Error::Setting { name: "the noise", value: least.sqrt(), expected });
-    }
+    let noise_var = settled_noise(task, plan.noise, survey.mean_var)?;
     let strategy = &plan.strategy;
     let target_noise = strategy.wants().var_given_targets.unwrap_or(TargetNoise::Noisy);
     let mut ledger = open_ledger(task, noise_var, target_noise);
@@ -128,6 +123,17 @@ fn choose(
 
 /// The largest ratio of signal to noise variance that f64 has the digits for.
 const LEAST_NOISE: f64 = 1e30;
+
+/// ρ² in numbers; refused where f64 has no digits for it.
+pub(crate) fn settled_noise(task: &Task<'_>, noise: Noise, mean_var: f64) -> Result<f64> {
+    let noise_var = noise_var(noise, mean_var);
+    let least = task.noise_vars.map_or(noise_var, |vars| vars.iter().copied().fold(noise_var, f64::min));
+    if mean_var / least > LEAST_NOISE {
+        let expected = "it is more than 10¹⁵ times smaller than the embeddings; raise it";
+        return Err(Error::Setting { name: "the noise", value: least.sqrt(), expected });
+    }
+    Ok(noise_var)
+}
 
 /// ρ² of the plan: given, or relative to the pool's mean prior variance.
 pub(crate) fn noise_var(noise: Noise, mean_var: f64) -> f64 {

@@ -52,8 +52,12 @@ pub enum Axis {
 
 /// One line for each named series; `values[i]` is the value after `i` picks. `None` when there is nothing to draw.
 pub fn chart<'a>(axis: &Axis, series: impl IntoIterator<Item = (&'a str, Vec<f64>)>) -> Option<Chart> {
-    let series: Vec<_> =
-        series.into_iter().map(|(name, values)| (name, thin(&values))).filter(|(_, points)| points.len() > 1).collect();
+    chart_at(axis, series.into_iter().map(|(name, values)| (name, thin(&values))))
+}
+
+/// One line for each named series of (picks, value).
+pub fn chart_at<'a>(axis: &Axis, series: impl IntoIterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Option<Chart> {
+    let series: Vec<_> = series.into_iter().filter(|(_, points)| points.len() > 1).collect();
     let points = || series.iter().flat_map(|(_, points)| points);
     let x_max = points().map(|&(x, _)| x).reduce(f64::max)?;
     let y_domain = match axis {

@@ -7,7 +7,7 @@ mod chart;
 mod format;
 mod map;
 mod page;
-mod scale;
+pub mod scale;
 mod thumbnail;
 
 use minijinja::Environment;
@@ -15,6 +15,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use serde::Serialize;
 
+pub use chart::{Axis, Chart, chart_at};
 pub use thumbnail::Thumbnail;
 
 /// Everything that a report may show. Lists may be empty; their section is then left out.
@@ -182,6 +183,11 @@ pub struct Target {
 
 /// Writes the report as one HTML page.
 pub fn render(report: &Report) -> anyhow::Result<String> {
+    render_page("report.html", page::page(report))
+}
+
+/// Fills one of the templates.
+pub fn render_page(template: &str, page: impl Serialize) -> anyhow::Result<String> {
     let mut pages = Environment::new();
     pages.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     pages.add_filter("fixed", format::fixed);
@@ -194,11 +200,17 @@ pub fn render(report: &Report) -> anyhow::Result<String> {
     pages.add_filter("clip", format::clip);
     pages.add_template("report.css", include_str!("report.css"))?;
     pages.add_template("report.js", include_str!("report.js"))?;
+    pages.add_template("diagnosis.css", include_str!("diagnosis.css"))?;
     // Names that end in .html are escaped.
+    pages.add_template("base.html", include_str!("base.html"))?;
+    pages.add_template("chart.html", include_str!("chart.html"))?;
     pages.add_template("figures.html", include_str!("figures.html"))?;
     pages.add_template("tables.html", include_str!("tables.html"))?;
     pages.add_template("report.html", include_str!("report.html"))?;
-    Ok(pages.get_template("report.html")?.render(Serde(page::page(report)))?)
+    pages.add_template("diagnosis.html", include_str!("diagnosis.html"))?;
+    pages.add_template("experiment.css", include_str!("../experiment/experiment.css"))?;
+    pages.add_template("experiment.html", include_str!("../experiment/experiment.html"))?;
+    Ok(pages.get_template(template)?.render(Serde(page))?)
 }
 
 #[cfg(test)]

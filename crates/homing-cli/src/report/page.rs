@@ -14,6 +14,7 @@ pub const MAX_TARGETS: usize = 200;
 #[derive(Debug, Serialize)]
 pub struct Page<'a> {
     title: &'a str,
+    version: &'a str,
     summary: &'a str,
     facts: &'a Facts,
     warnings: &'a [String],
@@ -68,6 +69,7 @@ pub fn page(report: &Report) -> Page<'_> {
     let why = || shown.iter().filter_map(|pick| pick.why.as_ref());
     Page {
         title: &report.title,
+        version: &report.facts.version,
         summary: &report.summary,
         facts: &report.facts,
         warnings: &report.warnings,

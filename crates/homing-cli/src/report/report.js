@@ -21,8 +21,9 @@ const tell = (event, ...children) => {
 };
 const hush = () => { tip.hidden = true; };
 
-// The pointer on either chart reads both, and dims the later picks on the map.
+// The pointer on a chart reads all charts of its group, and dims the later picks on the map.
 const charts = all(".chart").map(figure => ({
+  group: figure.dataset.group,
   left: +figure.dataset.left, right: +figure.dataset.right, max: +figure.dataset.max,
   svg: figure.querySelector("svg"), guide: figure.querySelector(".guide"),
   lines: all(".line", figure).reverse().map(({ dataset, lastElementChild: dot }) => ({
@@ -30,9 +31,9 @@ const charts = all(".chart").map(figure => ({
   })),
 }));
 const marks = all(".marks a");
-const read = count => {
+const read = (group, count) => {
   const values = new Map();
-  for (const { left, right, max, lines, guide } of charts) {
+  for (const { left, right, max, lines, guide } of charts.filter(chart => chart.group === group)) {
     const place = x => left + (right - left) * x / max;
     guide.toggleAttribute("hidden", count === Infinity);
     if (count < Infinity) guide.setAttribute("transform", `translate(${place(count)})`);
@@ -46,15 +47,15 @@ const read = count => {
   for (const mark of marks) mark.classList.toggle("later", +mark.id.slice(1) > count);
   return values;
 };
-for (const { svg, left, right, max } of charts) {
+for (const { group, svg, left, right, max } of charts) {
   svg.onpointermove = event => {
     const box = svg.getBoundingClientRect();
     const x = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
     const count = Math.round(Math.min(1, Math.max(0, (x - left) / (right - left))) * max);
-    const rows = [...read(count)].map(([name, values]) => make("tr", make("th", name), ...values.map(value => make("td", value))));
+    const rows = [...read(group, count)].map(([name, values]) => make("tr", make("th", name), ...values.map(value => make("td", value))));
     tell(event, make("table", make("caption", `after ${count} picks`), ...rows));
   };
-  svg.onpointerleave = () => { read(Infinity); hush(); };
+  svg.onpointerleave = () => { read(group, Infinity); hush(); };
 }
 
 // A pick is a mark on the map and a row of the table; selecting one selects both and links it to its targets.

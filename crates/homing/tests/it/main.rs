@@ -15,3 +15,4 @@ mod picks;
 mod reference;
 mod sources;
 mod target_spaces;
+mod theory;

@@ -1,0 +1,219 @@
+//! `homing diagnose`: what a pool can teach, how far picks have come, and what is guaranteed.
+
+mod numbers;
+mod page;
+mod table;
+mod words;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use homing::Noise;
+use homing_pool::{Access, Pool, ReadOptions};
+use serde::Serialize;
+
+use crate::inputs::{
+    ColumnArguments, Files, Inputs, LimitArguments, kernel_of, named_rows, on_threads, refuse_overwriting, task_of,
+};
+use crate::terminal::{Steps, grouped};
+use numbers::{Diagnosis, Question, Target};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The pool, in any format that `select` reads.
+    pool: PathBuf,
+    /// Unlabelled examples of the task.
+    #[arg(long, value_name = "FILE")]
+    targets: PathBuf,
+    /// Rows chosen so far: a picks file, indices or ids.
+    #[arg(long, value_name = "FILE")]
+    picks: Option<PathBuf>,
+    /// What was labelled before the picks: a picks file, indices, ids, or embeddings.
+    #[arg(long, value_name = "FILE")]
+    observed: Option<PathBuf>,
+    /// Without --picks: how many rows the guarantee is asked for.
+    #[arg(short = 'n', long, default_value_t = 10)]
+    count: usize,
+    /// Standard deviation ρ of the observation noise; by default ρ² is 0.01 × the mean squared norm of the pool.
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    noise_std: Option<f64>,
+    /// Values to tell the noise from: a column of numbers of the pool, or a file with a row for each of its rows.
+    #[arg(long, value_name = "NAME|FILE")]
+    values: Option<String>,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Where to write the same as a page.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Subtract the pool's mean embedding first.
+    #[arg(long)]
+    center: bool,
+    /// linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
+    #[arg(long, default_value = "linear")]
+    kernel: String,
+    /// Say nothing but the result and errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Seed of samples.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Threads; by default one for each core.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    #[command(flatten)]
+    columns: ColumnArguments,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables to read.
+    Table,
+    /// One object: targets, objective, gamma, kappa, noise_var.
+    Json,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let inputs = [
+        Some(&*arguments.pool),
+        Some(&*arguments.targets),
+        arguments.picks.as_deref(),
+        arguments.observed.as_deref(),
+        arguments.values.as_deref().map(Path::new),
+    ];
+    refuse_overwriting(&inputs, &[("--report", arguments.report.as_deref())])?;
+    if let Some(report) = &arguments.report {
+        if report == Path::new("-") {
+            bail!("--report writes a page to a file; name one, such as report.html");
+        }
+        homing_pool::check_writable(report)?;
+    }
+    if arguments.count == 0 {
+        bail!("-n 0 asks about no rows; give at least 1");
+    }
+    on_threads(arguments.threads, || diagnose(arguments))
+}
+
+fn diagnose(arguments: &Arguments) -> Result<()> {
+    let (column, file) = match &arguments.values {
+        Some(values) if Path::new(values).exists() || Path::new(values).extension().is_some() => (None, Some(values)),
+        Some(values) => (Some(values.clone()), None),
+        None => (None, None),
+    };
+    let files = Files {
+        pool: &arguments.pool,
+        targets: Some(&arguments.targets),
+        observed: arguments.observed.as_deref(),
+        forbid: None,
+        access: Access::Auto,
+        center: arguments.center,
+    };
+    // A column of values is read as a cost is: a number a row.
+    let inputs =
+        Inputs::open(&files, &arguments.columns, &LimitArguments { cost_column: column, ..Default::default() })?;
+    let picks = match &arguments.picks {
+        Some(path) => named_rows(path, &inputs.source.pool)?,
+        None => Vec::new(),
+    };
+    let values = match file {
+        Some(file) => Some(values_of_file(Path::new(file), inputs.source.pool.rows())?),
+        None => values_of_pool(&inputs.source.pool),
+    };
+    let kernel = kernel_of(&arguments.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))?;
+    let task = task_of(&inputs, &*kernel, &arguments.kernel)?;
+    let noise = arguments.noise_std.map_or_else(Noise::default, Noise::Std);
+    let steps = Steps::new(arguments.quiet);
+    let (count, values, seed) = (arguments.count, values.as_deref(), arguments.seed);
+    let question = Question { task, noise, picks: &picks, count, values, seed };
+    let diagnosis = Diagnosis::new(&question, |step| steps.tell(step))?;
+    steps.finish();
+    if let Some(path) = &arguments.report {
+        page::write(path, &inputs, &task, &diagnosis)?;
+    }
+    let mut out = std::io::stdout();
+    match arguments.format {
+        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&Json::new(&diagnosis))?)?,
+        Format::Table => table::print(&mut out, &task, &diagnosis, &inputs)?,
+    }
+    Ok(())
+}
+
+/// Numbers a row, from a file with a row for each of the pool's.
+fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
+    let file = Pool::open(path, &ReadOptions::default())?;
+    if file.rows() != rows {
+        let (got, path) = (grouped(file.rows()), path.display());
+        bail!("{path} has {got} rows of values but the pool has {}; give one a row", grouped(rows));
+    }
+    let mut values = vec![0.0; rows * file.dim()];
+    file.embeddings().read(0..rows, &mut values);
+    Ok(values)
+}
+
+/// A column of numbers, or labels as one column a class.
+fn values_of_pool(pool: &Pool) -> Option<Vec<f64>> {
+    if let Some(values) = pool.costs() {
+        return Some(values.to_vec());
+    }
+    let labels = pool.labels()?;
+    let mut classes: Vec<&String> = labels.iter().collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let one_hot = |label: &String| {
+        let class = classes.binary_search(&label).expect("every label is a class");
+        (0..classes.len()).map(move |c| f64::from(u8::from(c == class)))
+    };
+    Some(labels.iter().flat_map(one_hot).collect())
+}
+
+/// What `--format json` prints.
+#[derive(Serialize)]
+struct Json {
+    targets: Vec<JsonTarget>,
+    objective: f64,
+    gamma: Gamma,
+    kappa: Kappa,
+    noise_var: f64,
+}
+
+#[derive(Serialize)]
+struct JsonTarget {
+    index: usize,
+    prior_var: f64,
+    irreducible_var: f64,
+    posterior_var: f64,
+}
+
+#[derive(Serialize)]
+struct Gamma {
+    n: usize,
+    lower: f64,
+    upper: f64,
+}
+
+#[derive(Serialize)]
+struct Kappa {
+    lower: f64,
+    upper: f64,
+}
+
+impl Json {
+    fn new(diagnosis: &Diagnosis) -> Self {
+        let target = |target: &Target| JsonTarget {
+            index: target.index,
+            prior_var: target.prior,
+            irreducible_var: target.irreducible,
+            posterior_var: target.now,
+        };
+        let (gamma, kappa) = (diagnosis.capacity, diagnosis.ratio);
+        Self {
+            targets: diagnosis.targets.iter().map(target).collect(),
+            objective: diagnosis.objective.value,
+            gamma: Gamma { n: gamma.n, lower: gamma.lower, upper: gamma.upper },
+            kappa: Kappa { lower: kappa.lower, upper: kappa.upper },
+            noise_var: diagnosis.noise_var,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A diagnosis as tables in a terminal.
+
+use std::io::Write;
+
+use anyhow::Result;
+use comfy_table::{CellAlignment, Table};
+use homing::Task;
+
+use super::numbers::Diagnosis;
+use super::words::{Fact, checks, facts, reach_note, row_name, target_name, verdict};
+use crate::inputs::Inputs;
+use crate::terminal::{grouped, plain_table, short};
+
+/// Targets that the table lists.
+const LISTED: usize = 20;
+
+pub fn print(out: &mut impl Write, task: &Task<'_>, diagnosis: &Diagnosis, inputs: &Inputs) -> Result<()> {
+    let id = |row: usize| row_name(inputs, row);
+    let target_id = |row: usize| target_name(inputs, row);
+    let rows = task.pool.rows();
+    writeln!(out, "{}", verdict(diagnosis, rows, target_id))?;
+    writeln!(
+        out,
+        "Of the targets' variance, {:.0} % is out of reach, and the picks have taken {:.0} %.\n",
+        100.0 * diagnosis.mean_share(|target| target.labelled),
+        100.0 * diagnosis.mean_share(|target| target.prior - target.now),
+    )?;
+    writeln!(out, "{}", targets_table(diagnosis, inputs))?;
+    writeln!(out, "\n{}", reach_note(diagnosis, rows))?;
+    for (title, facts) in [("Guarantees", facts(diagnosis, id)), ("Checks", checks(diagnosis, rows))] {
+        writeln!(out, "\n{title}\n{}", facts_table(&facts))?;
+    }
+    for warning in diagnosis.warnings(rows) {
+        writeln!(out, "\n{warning}")?;
+    }
+    Ok(())
+}
+
+fn targets_table(diagnosis: &Diagnosis, inputs: &Inputs) -> Table {
+    let mut table = plain_table();
+    table.set_header(["target", "prior", "irreducible", "whole pool", "now", "out of reach", "reached"]);
+    for target in diagnosis.least_reachable().into_iter().take(LISTED) {
+        table.add_row([
+            target_name(inputs, target.index),
+            short(target.prior),
+            short(target.irreducible),
+            short(target.labelled),
+            short(target.now),
+            format!("{:.0} %", 100.0 * target.share_out_of_reach()),
+            format!("{:.0} %", 100.0 * target.share_reached()),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    if diagnosis.targets.len() > LISTED {
+        table.add_row(["…".to_owned(), format!("{} more", grouped(diagnosis.targets.len() - LISTED))]);
+    }
+    table
+}
+
+fn facts_table(facts: &[Fact]) -> Table {
+    let mut table = plain_table();
+    for fact in facts {
+        table.add_row([&*fact.name, &*fact.value, fact.kind, fact.place, &*fact.meaning]);
+    }
+    table
+}

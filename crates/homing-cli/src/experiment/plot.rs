@@ -1,0 +1,214 @@
+//! Plots: data in, paths with a class each out. The template and its style sheet give them colour.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use crate::report::scale::{Scale, Tick, tenth};
+
+const LEFT: f64 = 40.0;
+const TOP: f64 = 8.0;
+const RIGHT: f64 = 10.0;
+const BOTTOM: f64 = 34.0;
+/// Shades of a heat map.
+const SHADES: usize = 12;
+const LABEL_HEIGHT: f64 = 14.0;
+
+/// A plot, ready to draw.
+#[derive(Debug, Serialize)]
+pub struct Plot {
+    title: String,
+    note: String,
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    x_label: String,
+    x_ticks: Vec<Tick>,
+    y_ticks: Vec<Tick>,
+    marks: Vec<Mark>,
+    numbers: Vec<Label>,
+    names: Vec<Label>,
+    #[serde(skip)]
+    scales: (Scale, Scale),
+}
+
+#[derive(Debug, Serialize)]
+struct Mark {
+    class: String,
+    d: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Label {
+    class: String,
+    x: f64,
+    y: f64,
+    text: String,
+}
+
+/// How large a plot is, in its own units.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    pub width: f64,
+    pub height: f64,
+    /// Room for names at the right end of lines.
+    pub names: f64,
+}
+
+impl Plot {
+    pub fn new(title: &str, note: &str, size: Size, x: [f64; 2], y: [f64; 2], x_label: &str) -> Self {
+        let right = size.width - RIGHT - size.names;
+        let bottom = size.height - BOTTOM;
+        let scales = (Scale::new(x, [LEFT, right]), Scale::new(y, [bottom, TOP]));
+        Self {
+            title: title.into(),
+            note: note.into(),
+            width: size.width,
+            height: size.height,
+            left: LEFT,
+            right,
+            top: TOP,
+            bottom,
+            x_label: x_label.into(),
+            x_ticks: scales.0.ticks(5, |value, decimals| format!("{value:.decimals$}")),
+            y_ticks: scales.1.ticks(4, |value, decimals| format!("{value:.decimals$}")),
+            marks: Vec::new(),
+            numbers: Vec::new(),
+            names: Vec::new(),
+            scales,
+        }
+    }
+
+    fn at(&self, (x, y): (f64, f64)) -> [f64; 2] {
+        [self.scales.0.at(x), self.scales.1.at(y)]
+    }
+
+    fn mark(&mut self, class: &str, d: String) -> &mut Self {
+        self.marks.push(Mark { class: class.into(), d });
+        self
+    }
+
+    pub fn line(&mut self, class: &str, points: &[(f64, f64)]) -> &mut Self {
+        let d = path(points.iter().map(|&point| self.at(point)));
+        self.mark(class, d)
+    }
+
+    /// A line whose name stands at its right end.
+    pub fn named_line(&mut self, class: &str, name: &str, points: &[(f64, f64)]) -> &mut Self {
+        if let Some(&(_, y)) = points.last() {
+            let label = Label { class: class.into(), x: self.right + 6.0, y: self.scales.1.at(y), text: name.into() };
+            self.names.push(label);
+        }
+        self.line(class, points)
+    }
+
+    /// What lies between two lines: (x, low, high).
+    pub fn band(&mut self, class: &str, points: &[(f64, f64, f64)]) -> &mut Self {
+        let up = points.iter().map(|&(x, _, high)| (x, high));
+        let down = points.iter().rev().map(|&(x, low, _)| (x, low));
+        let d = path(up.chain(down).map(|point| self.at(point))) + "Z";
+        self.mark(class, d)
+    }
+
+    /// A strip from top to bottom.
+    pub fn strip(&mut self, class: &str, x: [f64; 2]) -> &mut Self {
+        let ([left, right], top, bottom) = (x.map(|x| self.scales.0.at(x)), self.top, self.bottom);
+        self.mark(class, format!("M{left} {top}H{right}V{bottom}H{left}Z"))
+    }
+
+    /// A bar on the horizontal axis.
+    pub fn ruler(&mut self, class: &str, x: [f64; 2], level: usize) -> &mut Self {
+        let ([left, right], y) = (x.map(|x| self.scales.0.at(x)), self.bottom - 3.0 - 7.0 * level as f64);
+        self.mark(class, format!("M{left} {y}H{right}"))
+    }
+
+    pub fn dots(&mut self, class: &str, points: &[(f64, f64)]) -> &mut Self {
+        let mut d = String::new();
+        for &point in points {
+            let [x, y] = self.at(point);
+            write!(d, "M{x} {y}h0").expect("a string takes all text");
+        }
+        self.mark(class, d)
+    }
+
+    /// Circles with the numbers 1, 2, 3, …
+    pub fn numbered(&mut self, points: &[(f64, f64)]) -> &mut Self {
+        for (i, &point) in points.iter().enumerate().rev() {
+            let [x, y] = self.at(point);
+            self.numbers.push(Label { class: String::new(), x, y, text: (i + 1).to_string() });
+        }
+        self
+    }
+
+    /// A map of values between 0 and 1 over the whole plot, row after row from the lowest, each of `columns`.
+    pub fn heat(&mut self, columns: usize, values: &[f64]) -> &mut Self {
+        let rows = values.len() / columns;
+        let (width, height) = ((self.right - self.left) / columns as f64, (self.bottom - self.top) / rows as f64);
+        let mut shades = vec![String::new(); SHADES];
+        for (i, value) in values.iter().enumerate() {
+            let shade = ((value.clamp(0.0, 1.0) * SHADES as f64) as usize).min(SHADES - 1);
+            let (x, y) = (self.left + (i % columns) as f64 * width, self.bottom - (i / columns + 1) as f64 * height);
+            let (x, y, w, h) = (tenth(x), tenth(y), tenth(width + 0.3), tenth(height + 0.3));
+            write!(shades[shade], "M{x} {y}h{w}v{h}h-{w}z").expect("a string takes all text");
+        }
+        for (shade, d) in shades.into_iter().enumerate().filter(|(_, d)| !d.is_empty()) {
+            self.mark(&format!("heat h{shade}"), d);
+        }
+        self
+    }
+
+    /// Moves the names at the ends of lines apart.
+    pub fn finished(mut self) -> Self {
+        self.names.sort_by(|a, b| a.y.total_cmp(&b.y));
+        let mut lowest = self.top;
+        for name in &mut self.names {
+            name.y = name.y.max(lowest);
+            lowest = name.y + LABEL_HEIGHT;
+        }
+        let mut highest = self.bottom;
+        for name in self.names.iter_mut().rev() {
+            name.y = tenth(name.y.min(highest));
+            highest = name.y - LABEL_HEIGHT;
+        }
+        self
+    }
+}
+
+fn path(points: impl Iterator<Item = [f64; 2]>) -> String {
+    let mut d = String::new();
+    for (i, [x, y]) in points.enumerate() {
+        write!(d, "{}{x} {y}", if i == 0 { "M" } else { "L" }).expect("a string takes all text");
+    }
+    d
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_land_where_the_axes_say() {
+        let size = Size { width: 150.0, height: 142.0, names: 0.0 };
+        let mut plot = Plot::new("t", "", size, [0.0, 10.0], [0.0, 1.0], "x");
+        plot.line("a", &[(0.0, 0.0), (10.0, 1.0)]).heat(2, &[0.0, 1.0, 0.5, f64::NAN]);
+        assert_eq!(plot.marks[0].d, "M40 108L140 8");
+        let shades: Vec<&str> = plot.marks[1..].iter().map(|mark| &*mark.class).collect();
+        assert_eq!(shades, ["heat h0", "heat h6", "heat h11"]);
+        assert!(plot.marks[1].d.starts_with("M40 58h50.3"), "{}", plot.marks[1].d);
+    }
+
+    #[test]
+    fn names_stand_apart() {
+        let size = Size { width: 200.0, height: 142.0, names: 40.0 };
+        let mut plot = Plot::new("t", "", size, [0.0, 1.0], [0.0, 1.0], "x");
+        for name in ["a", "b", "c"] {
+            plot.named_line("l", name, &[(0.0, 1.0), (1.0, 0.0)]);
+        }
+        let plot = plot.finished();
+        let heights: Vec<f64> = plot.names.iter().map(|name| name.y).collect();
+        assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= LABEL_HEIGHT - 0.1) && heights[2] <= plot.bottom);
+    }
+}

@@ -1,0 +1,170 @@
+//! `homing diagnose`, driven as a process.
+
+mod folder;
+
+use std::fs;
+
+use folder::Folder;
+use homing::theory::{Model, capacity, submodularity_ratio};
+use homing::{Noise, Task};
+use homing_pool::{Pool, ReadOptions};
+use serde_json::Value;
+
+/// The pool of the folder has a column that is no embedding; this one has not.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let rows: Vec<String> =
+        (0..40).map(f64::from).map(|t| format!("doc-{t},{},{},{}", (t * 0.7).sin(), (t * 1.3).cos(), 0.0)).collect();
+    folder.write("pool.csv", &format!("id,x,y,z\n{}\n", rows.join("\n")));
+    folder.write("targets.csv", "id,x,y,z\nnear,0.9,0.1,0.0\nfar,0.1,0.0,2.0\n");
+    folder.write("picks.txt", "3\n17\n20\n");
+    folder
+}
+
+fn diagnose(folder: &Folder, more: &str) -> String {
+    folder.succeeds(&format!("diagnose pool.csv --targets targets.csv {more}"))
+}
+
+/// The keys, no more and no fewer; the numbers are the library's.
+#[test]
+fn json_has_the_documented_keys_and_the_library_s_numbers() {
+    let folder = folder();
+    let json: Value =
+        serde_json::from_str(&diagnose(&folder, "--picks picks.txt --noise-std 0.4 --format json")).unwrap();
+    let keys = |value: &Value| -> Vec<String> {
+        let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+        keys.sort_unstable();
+        keys
+    };
+    assert_eq!(keys(&json), ["gamma", "kappa", "noise_var", "objective", "targets"]);
+    assert_eq!(keys(&json["gamma"]), ["lower", "n", "upper"]);
+    assert_eq!(keys(&json["kappa"]), ["lower", "upper"]);
+    assert_eq!(keys(&json["targets"][0]), ["index", "irreducible_var", "posterior_var", "prior_var"]);
+
+    let open = |name: &str| Pool::open(&folder.path(name), &ReadOptions::default()).unwrap();
+    let (pool, targets) = (open("pool.csv"), open("targets.csv"));
+    let task = Task::new(pool.embeddings(), Some(targets.embeddings().into()));
+    let model = Model::new(task, Noise::Std(0.4)).unwrap();
+    let after = model.given(&[3, 17, 20]).unwrap();
+    let same = |got: &Value, want: f64| assert!((got.as_f64().unwrap() - want).abs() < 1e-12, "{got} {want}");
+    for (i, target) in json["targets"].as_array().unwrap().iter().enumerate() {
+        assert_eq!(target["index"], i);
+        same(&target["prior_var"], model.prior_vars()[i]);
+        same(&target["irreducible_var"], model.irreducible_vars().unwrap()[i]);
+        same(&target["posterior_var"], after.target_vars()[i]);
+    }
+    same(&json["targets"][1]["irreducible_var"], 4.0);
+    same(&json["objective"], after.objective().value);
+    assert_eq!(json["gamma"]["n"], 3);
+    same(&json["gamma"]["lower"], capacity(&model, 3).unwrap().lower);
+    same(&json["kappa"]["upper"], submodularity_ratio(&model, &[3, 17, 20], 0).unwrap().upper);
+    same(&json["noise_var"], 0.4 * 0.4);
+}
+
+#[test]
+fn the_table_says_what_is_out_of_reach_and_where_each_number_stands_in_the_paper() {
+    let folder = folder();
+    let text = diagnose(&folder, "--picks picks.txt");
+    assert!(text.starts_with("This pool cannot teach 1 of 2 targets (far)"), "{text}");
+    for word in
+        ["Eq. 6", "Eq. 5", "§2", "Eq. 7", "Thm. 3.1", "App. B.2", "exact", "Γ_3", "κ_3", "γ_3", "near-duplicates"]
+    {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+    let fresh = diagnose(&folder, "-n 4");
+    assert!(fresh.contains("Γ_0") && fresh.contains("κ_4"), "{fresh}");
+    folder.write("targets.csv", "x,y,z\n0.9,0.1,0.0\n");
+    assert!(diagnose(&folder, "").starts_with("This pool can teach the target."));
+}
+
+#[test]
+fn picks_and_observed_rows_come_in_any_form() {
+    let folder = folder();
+    folder.succeeds("select pool.csv --targets targets.csv -n 3 --out picks.csv -q");
+    let by =
+        |more: &str| -> Value { serde_json::from_str(&diagnose(&folder, &format!("{more} --format json"))).unwrap() };
+    let picks = fs::read_to_string(folder.path("picks.csv")).unwrap();
+    let ids: Vec<&str> = picks.lines().skip(1).map(|line| line.split(',').nth(2).unwrap()).collect();
+    folder.write("ids.txt", &ids.join("\n"));
+    assert_eq!(by("--picks picks.csv"), by("--picks ids.txt"));
+    let (observed, picked) = (by("--observed picks.csv"), by("--picks picks.csv"));
+    let same = |a: &Value, b: &Value| assert!((a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-12, "{a} {b}");
+    same(&observed["targets"][0]["posterior_var"], &picked["targets"][0]["posterior_var"]);
+    same(&observed["objective"], &picked["objective"]);
+    assert_eq!(observed["gamma"]["n"], 10);
+    for kernel in ["gaussian:0.5", "laplace:1", "matern:1.5:0.7"] {
+        let json = by(&format!("--kernel {kernel} --picks picks.csv"));
+        assert_eq!(json["targets"][0]["prior_var"], 1.0);
+    }
+    for threads in [1, 3] {
+        assert_eq!(by(&format!("--picks picks.csv --threads {threads}")), picked);
+    }
+}
+
+#[test]
+fn noise_is_suggested_from_values_and_from_labels() {
+    let folder = folder();
+    let row = |i: u32| {
+        let t = f64::from(i);
+        let (x, y) = ((t * 0.7).sin(), (t * 1.3).cos());
+        format!("{x},{y},{},{}", 3.0 * x - y + 0.3 * (t * 9.1).sin(), if x > 0.2 { "up" } else { "down" })
+    };
+    let rows: Vec<String> = (0..120).map(row).collect();
+    folder.write("valued.csv", &format!("x,y,value,class\n{}\n", rows.join("\n")));
+    folder.write("two.csv", "x,y\n0.3,0.4\n");
+    let run = |more: &str| folder.succeeds(&format!("diagnose valued.csv --targets two.csv {more}"));
+    let by_column = run("--values value --label-column class");
+    assert!(by_column.contains("suggested ρ²") && by_column.contains("of 120 values"), "{by_column}");
+    assert!(run("--label-column class --values value").contains("suggested"));
+    let values: Vec<String> = (0..120).map(|i| (i % 7).to_string()).collect();
+    folder.write("values.csv", &format!("value\n{}\n", values.join("\n")));
+    let plain: Vec<&str> = rows.iter().map(|row| row.rsplitn(3, ',').nth(2).unwrap()).collect();
+    folder.write("plain.csv", &format!("x,y\n{}\n", plain.join("\n")));
+    let by_file = folder.succeeds("diagnose plain.csv --targets two.csv --values values.csv");
+    assert!(by_file.contains("suggested ρ²"), "{by_file}");
+    assert!(!folder.succeeds("diagnose plain.csv --targets two.csv").contains("suggested"));
+}
+
+#[test]
+fn the_page_is_one_file_and_escapes_what_it_is_given() {
+    let folder = folder();
+    folder.write("targets.csv", "id,x,y,z\n<script>alert(1)</script>,0.9,0.1,0.0\nfar,0.1,0.0,2.0\n");
+    diagnose(&folder, "--picks picks.txt --report page.html");
+    let page = fs::read_to_string(folder.path("page.html")).unwrap();
+    assert!(page.contains("This pool cannot teach 1 of 2 targets") && page.contains("The way down"));
+    assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert"));
+    assert!(!page.contains("http://") && !page.contains("https://"));
+    assert!(!page.contains("NaN") && page.trim_end().ends_with("</html>"));
+}
+
+#[test]
+fn bad_input_gets_one_sentence() {
+    let folder = folder();
+    let refuses =
+        |more: &str, words: &[&str]| folder.refuses(&format!("diagnose pool.csv --targets targets.csv {more}"), words);
+    folder.refuses("diagnose pool.csv", &["--targets"]);
+    folder.refuses("diagnose nowhere.npy --targets targets.csv", &["nowhere.npy"]);
+    folder.write("far.txt", "40\n");
+    refuses("--picks far.txt", &["row 40", "picks", "40 rows"]);
+    folder.write("who.txt", "doc-1\ndoc-x\n");
+    refuses("--picks who.txt", &["doc-x"]);
+    refuses("--picks targets.csv", &["near"]);
+    refuses("--noise-std 0", &["noise", "positive"]);
+    refuses("--noise-std nan", &["noise"]);
+    refuses("-n 0", &["at least 1"]);
+    refuses("--threads 0", &["at least 1"]);
+    refuses("--kernel cubic", &["cubic", "gaussian"]);
+    refuses("--format xml", &["xml"]);
+    refuses("--values height", &["height"]);
+    folder.write("short.csv", "1\n2\n");
+    refuses("--values short.csv", &["2 rows", "40"]);
+    folder.write("same.csv", &"1.5\n".repeat(40));
+    refuses("--values same.csv", &["all equal"]);
+    refuses("--report pool.csv", &["pool.csv", "written over"]);
+    refuses("--report nowhere/d.html", &["nowhere"]);
+    refuses("--report -", &["--report", "file"]);
+    folder.write("narrow.csv", "x,y\n1,2\n");
+    folder.refuses("diagnose pool.csv --targets narrow.csv", &["2 dimensions", "3"]);
+    folder.write("nan.csv", "x,y,z\n1,nan,2\n");
+    folder.refuses("diagnose pool.csv --targets nan.csv", &["row 0", "targets", "not finite"]);
+}

@@ -1,0 +1,62 @@
+//! Whether pool, targets and noise are of one size.
+
+use crate::{Kernel, Points};
+
+/// Sizes that a selection leans on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// Mean prior variance of the pool, mean ‖φ‖² for the linear kernel.
+    pub mean_var: f64,
+    /// Its median.
+    pub median_var: f64,
+    /// Its largest.
+    pub max_var: f64,
+    /// Rows of the pool with no variance at all.
+    pub zero_rows: usize,
+    /// Mean prior variance of the targets.
+    pub target_var: f64,
+    /// ‖mean φ‖² as a share of mean ‖φ‖²: how much of every row is the same.
+    pub common_share: f64,
+}
+
+/// Measures pool and targets.
+pub fn scale(pool: Points<'_>, targets: Points<'_>, kernel: &dyn Kernel) -> Scale {
+    let dim = pool.dim();
+    let vars_of = |points: Points<'_>| -> Vec<f64> {
+        points.map_blocks(|_, rows| rows.chunks_exact(dim).map(|x| kernel.var(x)).collect::<Vec<_>>()).concat()
+    };
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let mut vars = vars_of(pool);
+    let (mean_var, max_var) = (mean(&vars), vars.iter().copied().fold(0.0, f64::max));
+    let zero_rows = vars.iter().filter(|&&var| var == 0.0).count();
+    let middle = vars.len() / 2;
+    let median_var = *vars.select_nth_unstable_by(middle, f64::total_cmp).1;
+    let embeddings = pool.embeddings();
+    let size = if kernel.is_linear() { mean_var } else { Points::from(embeddings).mean_of(crate::algebra::norm_sq) };
+    let common = crate::algebra::norm_sq(&embeddings.mean());
+    Scale {
+        mean_var,
+        median_var,
+        max_var,
+        zero_rows,
+        target_var: mean(&vars_of(targets)),
+        common_share: if size > 0.0 { common / size } else { 0.0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Embeddings, Linear};
+
+    #[test]
+    fn sizes_by_hand() {
+        let (pool, targets) = ([2.0, 0.0, 0.0, 0.0, 0.0, 1.0], [3.0, 4.0]);
+        let view = |values: &'static [f64]| Points::from(Embeddings::new(values, 2).unwrap());
+        let found = scale(view(Vec::leak(pool.to_vec())), view(Vec::leak(targets.to_vec())), &Linear);
+        assert_eq!((found.median_var, found.max_var, found.zero_rows, found.target_var), (1.0, 4.0, 1, 25.0));
+        assert!((found.mean_var - 5.0 / 3.0).abs() < 1e-15);
+        // Mean (2/3, 1/3): 5/9 of 5/3.
+        assert!((found.common_share - 1.0 / 3.0).abs() < 1e-15);
+    }
+}

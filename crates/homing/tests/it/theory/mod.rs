@@ -1,0 +1,13 @@
+//! The paper's second half: every number against its definition, every step of a proof as a law over random problems.
+
+mod agnostic;
+mod capacity;
+mod convergence;
+mod dense;
+mod evidence;
+mod inequalities;
+mod information;
+mod markov;
+mod reach;
+mod sampling;
+mod submodularity;

@@ -1,0 +1,60 @@
+//! What the whole pool leaves of a target.
+
+use homing::theory::{Model, reach};
+use homing::{Gaussian, Noise, Task};
+use proptest::prelude::*;
+
+use super::dense::Dense;
+use crate::oracle::{Oracle, points, rng, uniform_rows, view};
+
+proptest! {
+    #![proptest_config(crate::oracle::cases(64))]
+
+    /// Var(f_a | f_S) and Var(f_a | y_S) are those of dense conditioning, and what is labelled is no better than what is known.
+    #[test]
+    fn the_reach_is_the_dense_process_s(seed in any::<u64>(), rows in 1usize..9, extra in 1usize..4) {
+        let dense = Dense::random(seed, rows, extra, false);
+        let (floors, after) = (dense.irreducible(), dense.given(&dense.rows().collect::<Vec<_>>()));
+        dense.model(|model| {
+            let found = reach(model).unwrap();
+            prop_assert_eq!((found.irreducible_rows, found.labelled_rows), (rows, rows));
+            for (i, a) in dense.asked().into_iter().enumerate() {
+                prop_assert!((found.irreducible[i] - floors[i]).abs() < 1e-8);
+                prop_assert!((found.labelled[i] - after[a][a]).abs() < 1e-8);
+            }
+            prop_assert_eq!(reach(&model.given(&[0]).unwrap()).unwrap().labelled, found.labelled, "picks are rows of the pool");
+            Ok(())
+        })?;
+    }
+
+    /// Points observed outside of the pool count.
+    #[test]
+    fn what_was_observed_elsewhere_counts(seed in any::<u64>(), gaussian: bool) {
+        let mut rng = rng(seed);
+        let (s, a, seen) = (uniform_rows(&mut rng, 3, 5), uniform_rows(&mut rng, 2, 5), uniform_rows(&mut rng, 2, 5));
+        let kernel: Box<dyn homing::Kernel> = if gaussian { Box::new(Gaussian::new(0.6).unwrap()) } else { Box::new(homing::Linear) };
+        let (pool, targets, observed) = (view(&s), view(&a), view(&seen));
+        let task = Task { kernel: &*kernel, observed_points: Some(points(&observed, 5)), ..Task::new(points(&pool, 5), Some(points(&targets, 5))) };
+        let found = reach(&Model::new(task, Noise::Std(0.5)).unwrap()).unwrap();
+        let mut oracle = Oracle::new(&*kernel, &s, &a, &seen, 0.25);
+        let known = super::dense::given_exactly(&oracle.k, &[0, 1, 2]);
+        (0..3).for_each(|x| oracle.observe(x));
+        for i in 0..2 {
+            prop_assert!((found.irreducible[i] - known[3 + i][3 + i]).abs() < 1e-8);
+            prop_assert!((found.labelled[i] - oracle.k[3 + i][3 + i]).abs() < 1e-8);
+        }
+    }
+}
+
+/// Too many rows for a kernel that is not linear: the nearest ones bound what all of them leave, and say so.
+#[test]
+fn a_large_pool_is_bounded_from_above() {
+    let kernel = Gaussian::new(0.1).unwrap();
+    let pool: Vec<f64> = (0..5000).map(|i| f64::from(i) / 100.0).collect();
+    let targets = [10.003, 25.0, 60.0];
+    let task = Task { kernel: &kernel, ..Task::new(points(&pool, 1), Some(points(&targets, 1))) };
+    let found = reach(&Model::new(task, Noise::Std(0.3)).unwrap()).unwrap();
+    assert_eq!((found.irreducible_rows, found.labelled_rows), (2048, 2048));
+    assert!(found.irreducible[0] < 1e-6 && found.irreducible[1] < 1e-6 && found.irreducible[2] > 0.999);
+    assert!(found.labelled[1] > 1e-4 && found.labelled[1] < 0.02, "{:?}", found.labelled);
+}
