@@ -6,6 +6,7 @@ mod engines;
 mod explanations;
 mod hard_cases;
 mod limits;
+mod map;
 mod oracle;
 mod paper;
 mod picks;
