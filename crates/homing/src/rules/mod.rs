@@ -56,7 +56,7 @@ pub trait Rule: Send + Sync {
         for i in 0..block.var.len() {
             let (low, high) = block.candidates(i);
             // Not `>=`: a NaN must be looked at.
-            if !block.is_finite(i) || !(self.key(&low) < bar && self.key(&high) < bar) {
+            if !(block.is_finite(i) && self.key(&low) < bar && self.key(&high) < bar) {
                 hits.push(i);
             }
         }
