@@ -87,7 +87,10 @@ pub(crate) fn select_partitioned(
     // A row that is named twice was still labelled once.
     let labelled: BTreeSet<usize> = task.observed_rows.iter().copied().collect();
     let mut observed = task.pool.gather(&labelled.into_iter().collect::<Vec<_>>());
-    observed.extend(task.observed_points.map(|points| points.to_vec()).unwrap_or_default());
+    if let Some(points) = task.observed_points {
+        observed.extend(points.to_vec());
+        points.check_read()?;
+    }
     let observed_points = match observed.len() {
         0 => None,
         _ => Some(Embeddings::new(&observed[..], task.pool.dim())?.into()),
@@ -107,6 +110,7 @@ pub(crate) fn select_partitioned(
             continue;
         }
         let part = Part::new(task, rows);
+        task.check_read()?;
         let found = part.select(&whole, &plan)?;
         work += found.passes * part.rows.len();
         union.extend(found.indices());
@@ -122,6 +126,7 @@ pub(crate) fn select_partitioned(
     if value_of(&plan.strategy).is_some() && value(&best) > value(&chosen) {
         chosen = best;
     }
+    task.check_read()?;
     // A pass over a part is a share of a pass over the pool; one more found the noise, one copied the parts.
     chosen.passes = 2 + work.div_ceil(task.pool.rows());
     let asked = chosen.picks.iter().position(|pick| progress(Progress { count: plan.count, pick }).is_break());
