@@ -156,7 +156,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     if !arguments.quiet {
         eprintln!("{}", closing_line(&task, &plan, &selection, reading, choosing));
     }
-    if let Some(guarantee) = plan.greedy.guarantee(&plan.strategy).filter(|_| !arguments.quiet) {
+    if let Some(guarantee) = plan.greedy.guarantee(&task, &plan).filter(|_| !arguments.quiet) {
         eprintln!("{guarantee}");
     }
     if arguments.verbose {

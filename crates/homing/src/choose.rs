@@ -145,7 +145,7 @@ pub(crate) fn winner(contenders: &[Scored], is_copy: impl Fn(usize, usize) -> bo
 pub(crate) struct Scorer<'s, 't, N> {
     pub strategy: &'s Strategy,
     pub tracker: &'s Tracker<'t>,
-    /// The pool rows that the tracker's are; none where it has them all.
+    /// The pool rows that the tracker's are, in rising order; none where it has them all.
     pub rows: Option<&'s [usize]>,
     /// ρ² of a row.
     pub noise_at: N,
@@ -163,7 +163,8 @@ pub(crate) fn take_best(
     let is_copy = |a: usize, b: usize| {
         let alike =
             (scorer.noise_at)(a) == (scorer.noise_at)(b) && limits.costs.is_none_or(|costs| costs[a] == costs[b]);
-        alike && scorer.strategy.choice == Choice::Largest && scorer.tracker.is_copy(a, b)
+        let place = |row: usize| scorer.rows.map_or(Ok(row), |rows| rows.binary_search(&row)).expect("a scored row");
+        alike && scorer.strategy.choice == Choice::Largest && scorer.tracker.is_copy(place(a), place(b))
     };
     let best = winner(&contenders, is_copy)?;
     limits.take(best.row);

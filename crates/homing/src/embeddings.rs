@@ -51,7 +51,9 @@ impl Values<'_> {
     pub fn write_f64(&self, at: Range<usize>, out: &mut [f64]) {
         match self {
             Values::F64(v) => out.copy_from_slice(&v[at]),
-            Values::F32(v) => out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = f64::from(x)),
+            Values::F32(v) => pulp::Arch::new().dispatch(|| {
+                out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = f64::from(x));
+            }),
             Values::F16(v) => v[at].convert_to_f64_slice(out),
             Values::Bf16(v) => v[at].convert_to_f64_slice(out),
             Values::Source(source) => source.read_f64(at.start, &mut out[..at.len()]),

@@ -9,7 +9,7 @@ use rand::seq::index;
 use crate::choose::Limits;
 use crate::random::{Stream, generator};
 use crate::strategy::{Batch, Choice};
-use crate::{Error, Plan, Result, Strategy};
+use crate::{Error, Plan, Result, Stop, Strategy, TargetSampling, Task};
 
 /// What each pick is the best of.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -49,9 +49,14 @@ impl Greedy {
     /// Stochastic greedy reaches 1 − e^{−κ(1−ε)} of the optimum in expectation, with κ the submodularity ratio (Khanna et al.
     /// 2017, Lemma 4 in the induction of greedy). Partitioned greedy reaches ½(1 − 1/e) in expectation where F is submodular
     /// (Barbosa et al. 2015), and never less than 1 − e^{−κ} of the best within one part.
-    pub fn guarantee(&self, strategy: &Strategy) -> Option<String> {
-        let value = value_of(strategy);
-        let unknown = |how: &str| format!("{how} greedy: no guarantee is known for {}", strategy.name());
+    pub fn guarantee(&self, task: &Task<'_>, plan: &Plan) -> Option<String> {
+        let free = plan.quotas.is_empty() && !plan.repeat && plan.stop == Stop::default() && task.costs.is_none();
+        let whole = plan.target_sampling == TargetSampling::All && task.noise_vars.is_none();
+        let value = value_of(&plan.strategy).filter(|_| free && whole);
+        let unknown = |how: &str| {
+            let why = if free && whole { "" } else { " with quotas, costs, stops, repetition or sampled targets" };
+            format!("{how} greedy: no guarantee is known for {}{why}", plan.strategy.name())
+        };
         match (*self, value) {
             (Greedy::Exact, _) => None,
             (Greedy::Stochastic { .. }, None) => Some(unknown("stochastic")),
@@ -100,7 +105,8 @@ pub(crate) fn sample(limits: &Limits<'_>, size: usize, seed: u64, pick: u64) -> 
     let rows = limits.open().len();
     let mut drawn = BTreeSet::new();
     // Few draws miss while most rows are open and unseen.
-    for _ in 0..if 4 * size < rows { 3 * size } else { 0 } {
+    let draws = if 4 * size < rows { 3 * size } else { 0 };
+    for _ in 0..draws {
         let row = rng.random_range(0..rows);
         if limits.allows(row) {
             drawn.insert(row);

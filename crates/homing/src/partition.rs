@@ -1,14 +1,16 @@
 //! Partitioned greedy: greedy within random parts of the pool, then among their picks.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use rand::RngExt;
 
+use crate::choose::Limits;
 use crate::greedy::value_of;
 use crate::random::{Stream, generator};
 use crate::select::{Progress, noise_var};
 use crate::task::{Survey, check};
-use crate::{Embeddings, Error, Greedy, Noise, Pick, Plan, Points, Result, Selection, Task, select};
+use crate::{Embeddings, Ended, Error, Greedy, Noise, Plan, Points, Result, Selection, Task, select};
 
 /// Copies of some rows, and what a task says of them.
 struct Part {
@@ -35,12 +37,7 @@ impl Part {
     }
 
     /// Greedy picks among its rows, numbered as in the pool.
-    fn select(
-        &self,
-        task: &Task<'_>,
-        plan: &Plan,
-        mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
-    ) -> Result<Selection> {
+    fn select(&self, task: &Task<'_>, plan: &Plan) -> Result<Selection> {
         let dim = task.pool.dim();
         let pool = if self.single.is_empty() {
             Embeddings::new(&self.points[..], dim)?
@@ -56,10 +53,8 @@ impl Part {
             ..*task
         };
         let plan = Plan { count: plan.count.min(self.rows.len()), greedy: Greedy::Exact, ..plan.clone() };
-        let number = |pick: &Pick| Pick { index: self.rows[pick.index], ..*pick };
-        let mut selection =
-            select(&part, &plan, |Progress { count, pick }| progress(Progress { count, pick: &number(pick) }))?;
-        selection.picks.iter_mut().for_each(|pick| *pick = number(pick));
+        let mut selection = select(&part, &plan, |_| ControlFlow::Continue(()))?;
+        selection.picks.iter_mut().for_each(|pick| pick.index = self.rows[pick.index]);
         Ok(selection)
     }
 }
@@ -68,64 +63,81 @@ pub(crate) fn select_partitioned(
     task: &Task<'_>,
     plan: &Plan,
     parts: usize,
-    progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+    mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Selection> {
     check(task, plan)?;
     if task.noise_vars.is_some() || task.probabilities.is_some() || plan.repeat {
         let why = "partitioned greedy takes one noise for all rows, no probabilities and no repetition";
         return Err(Error::Unsupported(why));
     }
+    let limits = Limits::new(task, plan);
+    let rows: Vec<usize> = (0..task.pool.rows()).filter(|&row| limits.open()[row]).collect();
+    if rows.is_empty() {
+        return Err(Error::NothingToPick);
+    }
+    if plan.count == 0 || plan.count > rows.len() {
+        return Err(Error::Count { count: plan.count, available: rows.len() });
+    }
+    if parts > rows.len() {
+        let expected = "it must not exceed the rows that may be picked";
+        return Err(Error::Setting { name: "the number of parts", value: parts as f64, expected });
+    }
     let noise_var = noise_var(plan.noise, Survey::new(task)?.mean_var);
     let plan = Plan { noise: Noise::Std(noise_var.sqrt()), ..plan.clone() };
-    let mut observed = task.pool.gather(task.observed_rows);
-    observed.extend(task.observed_points.map(|points| points.to_vec()).unwrap_or_default());
+    // A row that is named twice was still labelled once.
+    let labelled: BTreeSet<usize> = task.observed_rows.iter().copied().collect();
+    let mut observed = task.pool.gather(&labelled.into_iter().collect::<Vec<_>>());
+    if let Some(points) = task.observed_points {
+        observed.extend(points.to_vec());
+        points.check_read()?;
+    }
     let observed_points = match observed.len() {
         0 => None,
         _ => Some(Embeddings::new(&observed[..], task.pool.dim())?.into()),
     };
     let whole = Task { observed_points, ..*task };
 
-    let mut open = vec![true; task.pool.rows()];
-    task.observed_rows.iter().chain(task.forbidden).for_each(|&row| open[row] = false);
     let mut rng = generator(plan.seed, Stream::Parts);
     let mut shares = vec![Vec::new(); parts];
-    for row in 0..open.len() {
-        let part = rng.random_range(0..parts);
-        if open[row] {
-            shares[part].push(row);
-        }
+    for &row in &rows {
+        shares[rng.random_range(0..parts)].push(row);
     }
     let mut best: Option<Selection> = None;
     let (mut union, mut work) = (Vec::new(), 0);
-    for rows in shares.into_iter().filter(|rows| !rows.is_empty()) {
+    for rows in shares {
+        // A part may hold no row that quotas and the budget allow.
+        if !rows.iter().any(|&row| limits.allows(row)) {
+            continue;
+        }
         let part = Part::new(task, rows);
-        let found = part.select(&whole, &plan, |_| ControlFlow::Continue(()))?;
+        task.check_read()?;
+        let found = part.select(&whole, &plan)?;
         work += found.passes * part.rows.len();
         union.extend(found.indices());
-        if best.as_ref().is_none_or(|best| value(&found, &plan) > value(best, &plan)) {
+        if best.as_ref().is_none_or(|best| value(&found) > value(best)) {
             best = Some(found);
         }
     }
-    if union.is_empty() {
-        return Err(Error::NothingToPick);
-    }
+    let Some(best) = best else {
+        return Err(Error::Unsupported("quotas or the budget allow no row at all; raise them"));
+    };
     union.sort_unstable();
-    let union = Part::new(task, union);
-    task.check_read()?;
-    let mut last = union.select(&whole, &plan, progress)?;
-    // A pass over a part is a share of a pass over the pool; one more found the noise, one copied the parts.
-    let passes = 2 + work.div_ceil(open.len());
-    if value_of(&plan.strategy).is_some() {
-        last = best.filter(|best| value(best, &plan) > value(&last, &plan)).unwrap_or(last);
+    let mut chosen = if union.is_empty() { best.clone() } else { Part::new(task, union).select(&whole, &plan)? };
+    if value_of(&plan.strategy).is_some() && value(&best) > value(&chosen) {
+        chosen = best;
     }
-    Ok(Selection { passes, ..last })
+    task.check_read()?;
+    // A pass over a part is a share of a pass over the pool; one more found the noise, one copied the parts.
+    chosen.passes = 2 + work.div_ceil(task.pool.rows());
+    let asked = chosen.picks.iter().position(|pick| progress(Progress { count: plan.count, pick }).is_break());
+    if let Some(at) = asked.filter(|at| at + 1 < chosen.picks.len()) {
+        chosen.picks.truncate(at + 1);
+        chosen.ended = Ended::Asked;
+    }
+    Ok(chosen)
 }
 
-/// What the picks of one selection are worth together, to compare with another's.
-fn value(selection: &Selection, plan: &Plan) -> f64 {
-    let Some(last) = selection.picks.last() else { return 0.0 };
-    match last.variance_left {
-        Some(left) if plan.strategy.wants().sq_cov => 1.0 - left,
-        _ => last.information,
-    }
+/// What the picks are worth together, for a rule whose scores add up to that (information, or variance taken away).
+fn value(selection: &Selection) -> f64 {
+    selection.picks.iter().map(|pick| pick.score).sum()
 }

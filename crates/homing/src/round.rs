@@ -13,7 +13,7 @@ use crate::tracker::{Targets, Tracker};
 use crate::{Embeddings, Greedy, Kernel, Noise, Pick, Plan, Points, Result, TargetSampling, Task};
 
 /// Below this many rows a pass costs less than drafting does; with other kernels than the linear a pass costs more.
-const FEW_ROWS: usize = 4096;
+const FEW_ROWS: usize = 1024;
 const FEW_ROWS_DUAL: usize = 512;
 
 /// What every round starts from.

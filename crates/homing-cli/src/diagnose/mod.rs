@@ -8,7 +8,7 @@ mod words;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use homing::Noise;
 use homing_pool::{Access, Pool, ReadOptions};
@@ -143,7 +143,8 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
 
 /// Numbers a row, from a file with a row for each of the pool's.
 fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
-    let file = Pool::open(path, &ReadOptions::default())?;
+    let file = Pool::open(path, &ReadOptions::default())
+        .context("--values needs a table or an array of rows by columns, one column for one value a row")?;
     if file.rows() != rows {
         let (got, path) = (grouped(file.rows()), path.display());
         bail!("{path} has {got} rows of values but the pool has {}; give one a row", grouped(rows));

@@ -13,8 +13,10 @@ use homing::{Duplicates, Noise, NoiseFit, Plan, Points, Scale, Task, duplicates,
 /// A target that keeps more than this share of its variance with the whole pool labelled cannot be taught by it.
 pub const OUT_OF_REACH: f64 = 0.5;
 
-/// Targets whose way down is drawn.
-const DRAWN: usize = 6;
+/// Targets whose way down is drawn, and in a large pool, where each takes some passes.
+const DRAWN: usize = 12;
+const DRAWN_LARGE: usize = 6;
+const LARGE: usize = 100_000;
 
 /// Rounds that are drawn.
 const ROUNDS: usize = 24;
@@ -236,10 +238,11 @@ pub fn descent(task: &Task<'_>, diagnosis: &Diagnosis) -> Result<Descent> {
     let start = Model::new(*task, Noise::Std(diagnosis.noise_var.sqrt()))?;
     let mut order: Vec<&Target> = diagnosis.targets.iter().collect();
     order.sort_by(|a, b| b.share_reached().total_cmp(&a.share_reached()).then(a.index.cmp(&b.index)));
-    let shown: Vec<usize> = if order.len() <= DRAWN {
+    let most = if task.pool.rows() > LARGE { DRAWN_LARGE } else { DRAWN };
+    let shown: Vec<usize> = if order.len() <= most {
         order.iter().map(|target| target.index).collect()
     } else {
-        let (first, last) = (&order[..DRAWN / 2], &order[order.len() - DRAWN / 2..]);
+        let (first, last) = (&order[..most / 2], &order[order.len() - most / 2..]);
         first.iter().chain(last).map(|target| target.index).collect()
     };
     let floor = |index: usize| {

@@ -38,7 +38,7 @@ fn worlds() -> Result<Vec<World>> {
         world(
             "A · around",
             "targets are all of the pool, and points outside of it",
-            grid(33, middle),
+            grid(17, middle),
             grid(17, |_, _| true),
         )?,
         world(
@@ -73,7 +73,7 @@ pub fn page() -> Result<Page> {
         table.push([vec![world.name.into()], row.to_vec()].concat());
     }
     let note = format!(
-        "Grey dots are the pool S, blue ones the targets A, numbers the rows that ITL picks, in their order. The shade is the posterior \
+        "Grey discs are the pool S, blue dots the targets A, numbers the rows that ITL picks, in their order. The shade is the posterior \
          variance after {PICKS} picks. Matérn kernel with ν = 5/2 and length {LENGTH}, noise ρ = {NOISE}."
     );
     let keys = vec![

@@ -204,9 +204,11 @@ impl LinearLaw {
     }
 
     pub fn scan(&self, weights: &[f64], rows: &[f64], out: &mut [f64]) {
-        for (x, out) in rows.chunks_exact(self.dim).zip(out) {
-            *out = dot(x, weights);
-        }
+        pulp::Arch::new().dispatch(|| {
+            for (x, out) in rows.chunks_exact(self.dim).zip(out) {
+                *out = dot(x, weights);
+            }
+        });
     }
 
     /// Columns R with RRᵀ = ΣΨᵀΨΣ for the points Ψ: ΣΨᵀ itself, or its left singular vectors when it is wide.

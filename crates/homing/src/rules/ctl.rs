@@ -20,7 +20,8 @@ impl Rule for Ctl {
     }
 
     fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
-        !block.all(|low, _, std_cov| std_cov < bar * low.sqrt())
+        // A negative covariance scores more the larger the variance is.
+        !block.all(|low, high, std_cov| std_cov < bar * low.sqrt() && std_cov < bar * high.sqrt())
     }
 }
 

@@ -56,7 +56,7 @@ pub trait Rule: Send + Sync {
         for i in 0..block.var.len() {
             let (low, high) = block.candidates(i);
             // Not `>=`: a NaN must be looked at.
-            if !(self.key(&low) < bar && self.key(&high) < bar) {
+            if !(block.is_finite(i) && self.key(&low) < bar && self.key(&high) < bar) {
                 hits.push(i);
             }
         }
@@ -126,14 +126,15 @@ impl Bounded<'_> {
         const WIDER: f64 = 1.0 + 1e-3;
         let (Reals::F32(vars), Reals::F32(second)) = (self.var, self.second) else { return false };
         let (Reals::F32(norms), Reals::F32(std_cov)) = (self.norm_sq, self.std_cov) else { return false };
-        // Errors are at least some ulp of ‖φ‖², so that a slightly wider one covers the rounding here.
-        let least = 8.0 * f64::from(f32::EPSILON);
-        let var_error = (WIDER * self.var_error.max(least)) as f32;
-        let second_error = (WIDER * self.second_error.max(least)) as f32;
+        // The rounding here is some ulp of ‖φ‖².
+        let ulps = 4.0 * f64::from(f32::EPSILON);
+        let var_error = (WIDER * (self.var_error + ulps)) as f32;
+        let second_error = (WIDER * (self.second_error + ulps)) as f32;
         let std_cov_error = (WIDER * self.std_cov_error) as f32;
         let sign = if self.second_is_sum { 1.0 } else { -1.0 };
         pulp::Arch::new().dispatch(|| {
-            let mut all = true;
+            let finite = |list: &[f32]| list.iter().all(|x| x.is_finite());
+            let mut all = finite(vars) && finite(second) && finite(std_cov);
             match (second, self.second_errors, std_cov) {
                 ([], [], []) => {
                     for (v, k) in vars.iter().zip(norms) {
@@ -161,6 +162,10 @@ impl Bounded<'_> {
             }
             all
         })
+    }
+
+    fn is_finite(&self, i: usize) -> bool {
+        [self.var, self.second, self.std_cov].iter().all(|list| list.get(i).is_finite())
     }
 
     /// The most favourable candidates with the least and with the most variance.

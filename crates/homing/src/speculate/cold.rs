@@ -206,6 +206,7 @@ impl<'a, T: Real> Cold<'a, T> {
                         var_error: errors[j].var.total(),
                         second_error: errors[j].second.total(),
                         std_cov_error: gamma * std_weights,
+                        second_errors: &numbers.second_error,
                         ..bounded(state, numbers, &block.norm_sq)
                     };
                     let bar = step.key - crate::choose::TIE * step.key.abs();
@@ -296,7 +297,7 @@ pub(super) fn bounded<'b, T: Real>(state: &State, numbers: &'b Numbers<T>, norm_
         second: T::view(second),
         std_cov: T::view(std_cov),
         norm_sq: T::view(norm_sq),
-        second_errors: &numbers.second_error,
+        second_errors: &[],
         var_error: 0.0,
         second_error: 0.0,
         std_cov_error: 0.0,

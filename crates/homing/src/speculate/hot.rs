@@ -257,8 +257,8 @@ impl Hot {
         Ok(Some(Ranked { score: rule.score(&self.candidate(at, noise_var)), ..ranked(at) }))
     }
 
-    /// Takes in a pick.
-    pub fn apply(&mut self, step: &Step) -> Result<(), Lost> {
+    /// Takes in a pick; lost when the digits of an open row are.
+    pub fn apply(&mut self, step: &Step, open: impl Fn(usize) -> bool) -> Result<(), Lost> {
         let (total, second) = (step.total, &step.second);
         let weights = match second {
             Second::None | Second::Standardised { .. } => None,
@@ -278,6 +278,7 @@ impl Hot {
             }
         });
         let lost = |(var, second): &(Variance, Variance)| var.is_lost() || (!self.sums && second.is_lost());
-        if self.numbers.iter().any(lost) { Err(Lost) } else { Ok(()) }
+        let mut all = self.rows.iter().zip(&self.numbers);
+        if all.any(|(&row, numbers)| lost(numbers) && open(row)) { Err(Lost) } else { Ok(()) }
     }
 }

@@ -254,6 +254,8 @@ pub(crate) struct Speculator<'a, T: Real> {
     fresh_var: f64,
     sum_anew: bool,
     floods: usize,
+    /// Whether the precision was found too low, with nothing under way.
+    weary: bool,
     passes: usize,
 }
 
@@ -272,9 +274,15 @@ impl<'a> Speculator<'a, f32> {
         if !known || !rule.is_monotone() || second.iter().filter(|&&wanted| wanted).count() > 1 {
             return None;
         }
-        // Beyond these norms f32 overflows or underflows: VTL holds fourth powers.
-        let in_range = |&norm: &f32| norm == 0.0 || (1e-16..1e16).contains(&norm);
-        if !norms.iter().all(in_range) {
+        // Beyond these sizes f32 overflows or underflows: VTL holds fourth powers.
+        let in_range = |size: f64| size == 0.0 || (1e-14..1e14).contains(&size);
+        let sizes = [state.noise_var, state.target_var()];
+        if !norms.iter().all(|&norm| in_range(f64::from(norm))) || !sizes.into_iter().all(in_range) {
+            return None;
+        }
+        // Under much noise the targets change a variance in its last digits only.
+        let largest = norms.iter().copied().fold(0.0, f32::max);
+        if state.noise_var > 1e6 * f64::from(largest) {
             return None;
         }
         state.fold();
@@ -305,6 +313,7 @@ impl<'a, T: Real> Speculator<'a, T> {
             fresh_var: state.target_var(),
             sum_anew: false,
             floods: 0,
+            weary: false,
             passes: 1,
             state,
         };
@@ -384,7 +393,7 @@ impl<'a, T: Real> Speculator<'a, T> {
                 let step = draft.state.observe(self.pool, best)?;
                 self.open[step.row] = false;
                 draft.values.push(draft.hot.values());
-                draft.hot.apply(&step)?;
+                draft.hot.apply(&step, |row| self.open[row])?;
                 draft.steps.push(step);
             }
             let trial = &draft.steps[tried..];
@@ -440,7 +449,7 @@ impl<'a, T: Real> Speculator<'a, T> {
             if let Some(best) = best.filter(|best| best.beats(&Ranked::of(step), self.pool)) {
                 return Ok((t, Some(best)));
             }
-            challengers.apply(step)?;
+            challengers.apply(step, |row| outside(row, t + 1))?;
         }
         Ok((sound, None))
     }
@@ -468,8 +477,8 @@ impl<'a, T: Real> Speculator<'a, T> {
 
     /// A pick that was not drafted.
     fn take(&mut self, step: Step) -> Result<(), Lost> {
-        self.hot.apply(&step)?;
         self.open[step.row] = false;
+        self.hot.apply(&step, |row| self.open[row])?;
         self.ready.push_back((step.row, step.score));
         self.pending.push(step);
         Ok(())
@@ -496,7 +505,8 @@ impl<'a, T: Real> Speculator<'a, T> {
 impl<'a, T: Real> Ahead<'a> for Speculator<'a, T> {
     fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, Lost> {
         if self.ready.is_empty() {
-            if self.floods > MOST_FLOODS {
+            self.weary = self.floods > MOST_FLOODS;
+            if self.weary {
                 return Err(Lost);
             }
             self.round(left)?;
@@ -509,7 +519,7 @@ impl<'a, T: Real> Ahead<'a> for Speculator<'a, T> {
     }
 
     fn climb(self: Box<Self>) -> Option<Box<dyn Ahead<'a> + 'a>> {
-        if T::UNIT == f64::UNIT || self.floods <= MOST_FLOODS {
+        if T::UNIT == f64::UNIT || !self.weary {
             return None;
         }
         let Self { pool, rule, mut state, open, .. } = *self;

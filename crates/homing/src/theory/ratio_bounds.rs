@@ -20,7 +20,7 @@ use super::chain::Chain;
 use super::model::{Model, covariance, gain, variances};
 use super::submodularity::{NOTHING, Pair, Ratio, distinct, ratio, snapped};
 use crate::Result;
-use crate::law::{Columns, Law};
+use crate::law::{Columns, Functional, Law};
 use crate::random::{Stream, generator};
 
 /// Rows times subsets of the batch that are looked at one by one.
@@ -68,8 +68,9 @@ fn least_shares(model: &Model<'_>, batch: &[usize]) -> Vec<f64> {
 struct Scan<'m, 'a> {
     model: &'m Model<'m>,
     batch: &'m [usize],
-    points: Vec<f64>,
     laws: [&'m Law<'a>; 2],
+    /// The batch's rows as functionals of either law.
+    functionals: [Vec<Functional>; 2],
     /// Covariances of the batch under either law.
     covs: [Mat<f64>; 2],
     /// Var(f_x | y of the rest of the batch, D) of each of its rows.
@@ -80,6 +81,8 @@ impl<'m, 'a> Scan<'m, 'a> {
     fn new(model: &'m Model<'m>, batch: &'m [usize], data: &'m Law<'a>, joint: &'m Law<'a>) -> Self {
         let points = model.task().pool.gather(batch);
         let covs = [data, joint].map(|law| covariance(law, &points, model.dim()));
+        let functionals =
+            [data, joint].map(|law| points.chunks_exact(model.dim()).map(|x| law.itself(x)).collect::<Vec<_>>());
         let noise = |i: usize| model.noise_at(batch[i]);
         let left_out = if batch.is_empty() {
             Vec::new()
@@ -89,21 +92,21 @@ impl<'m, 'a> Scan<'m, 'a> {
             let inverse = total.llt(Side::Lower).expect("noise makes it positive definite").inverse();
             (0..batch.len()).map(|i| (1.0 / inverse[(i, i)] - noise(i)).max(0.0)).collect()
         };
-        Self { model, batch, points, laws: [data, joint], covs, left_out }
+        Self { model, batch, laws: [data, joint], functionals, covs, left_out }
     }
 
     fn block(&self, start: usize, rows: &[f64]) -> Block {
         let dim = self.model.dim();
         let count = rows.len() / dim;
         let vars = self.laws.map(|law| variances(law, rows, dim));
-        let covs = self.laws.map(|law| {
+        let covs = [0, 1].map(|i| {
             let mut columns = Columns::default();
-            let column = |x: &[f64]| {
+            let column = |functional: &Functional| {
                 let mut out = vec![0.0; count];
-                law.scan(&law.itself(x), rows, &mut columns, &mut out);
+                self.laws[i].scan(functional, rows, &mut columns, &mut out);
                 out
             };
-            self.points.chunks_exact(dim).map(column).collect()
+            self.functionals[i].iter().map(column).collect()
         });
         let noise = (start..start + count).map(|row| self.model.noise_at(row)).collect();
         let place = |row: usize| self.batch.iter().position(|&picked| picked == row);

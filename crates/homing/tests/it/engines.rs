@@ -206,3 +206,45 @@ fn rows_that_f32_cannot_tell_apart() {
         assert_eq!(on(1), on(3), "{rule}");
     }
 }
+
+/// Below zero a score rises with the variance.
+#[test]
+fn negative_correlations() {
+    let mut rng = rng(12);
+    let (rows, dim) = (6000, 9);
+    for size in [4000.0f32, 30_000.0] {
+        let mut data = Vec::new();
+        for _ in 0..rows {
+            data.push(size);
+            data.extend((1..dim).map(|_| rng.random_range(0.3f32..2.0)));
+        }
+        let targets: Vec<f32> =
+            (0..6 * dim).map(|i| if i % dim == 0 { 0.0 } else { -rng.random_range(0.3f32..2.0) }).collect();
+        let observed: Vec<f32> = (0..dim).map(|i| if i == 0 { size } else { 0.0 }).collect();
+        let view = |values| Embeddings::new(values, dim).unwrap();
+        let observed_points = Some(view(&observed[..]).into());
+        let task = Task { observed_points, ..Task::new(view(&data[..]), Some(view(&targets[..]).into())) };
+        let plan = Plan { strategy: "ctl".parse().unwrap(), count: 20, noise: Noise::Std(1.0), ..Plan::default() };
+        let (plain, ahead) = both(&task, &plan);
+        assert_eq!(plain.indices(), ahead.indices(), "{size}");
+    }
+}
+
+/// Sizes of targets and noise that f32 cannot hold.
+#[test]
+fn targets_and_noise_beyond_f32() {
+    let mut rng = rng(13);
+    let (rows, dim) = (5000, 6);
+    let data = clustered(&mut rng, rows, dim, 7);
+    for (scale, std) in [(1e-22f32, 0.1), (1e-24, 0.1), (1.0, 1e-13), (1.0, 1e22)] {
+        let targets: Vec<f32> = clustered(&mut rng, 5, dim, 3).iter().map(|x| x * scale).collect();
+        let targets = Embeddings::new(&targets[..], dim).unwrap();
+        let task = Task::new(Embeddings::new(&data[..], dim).unwrap(), Some(targets.into()));
+        for rule in ["vtl", "undirected-itl"] {
+            let noise = Noise::Std(std);
+            let plan = Plan { strategy: rule.parse().unwrap(), count: 5, noise, ..Plan::default() };
+            let (plain, ahead) = both(&task, &plan);
+            assert_eq!(plain.indices(), ahead.indices(), "{rule}, targets × {scale}, ρ = {std}");
+        }
+    }
+}

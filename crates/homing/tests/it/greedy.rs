@@ -104,16 +104,53 @@ fn what_cannot_be_is_refused() {
         for epsilon in [0.0, 1.0, f64::NAN] {
             assert!(matches!(refused("itl", Greedy::Stochastic { epsilon }), Error::Setting { .. }));
         }
-        assert!(matches!(refused("itl", Greedy::Partitioned { parts: 0 }), Error::Setting { .. }));
+        for parts in [0, 51, usize::MAX] {
+            assert!(matches!(refused("itl", Greedy::Partitioned { parts }), Error::Setting { .. }));
+        }
+        let many = plan("itl", 51, Greedy::Partitioned { parts: 2 });
+        assert!(matches!(
+            homing::select(task, &many, |_| std::ops::ControlFlow::Continue(())),
+            Err(Error::Count { .. })
+        ));
     });
 }
 
 #[test]
 fn the_guarantee_is_a_sentence() {
-    let say = |rule: &str, greedy: Greedy| greedy.guarantee(&rule.parse().unwrap());
+    let say = |rule: &str, greedy: Greedy| with(20, |task| greedy.guarantee(task, &plan(rule, 3, greedy)));
     assert_eq!(say("itl", Greedy::Exact), None);
     let stochastic = say("itl", Greedy::Stochastic { epsilon: 0.1 }).unwrap();
     assert!(stochastic.contains("0.59") && stochastic.contains("information"), "{stochastic}");
     assert!(say("vtl", Greedy::Partitioned { parts: 8 }).unwrap().contains("0.32"));
     assert!(say("ctl", Greedy::Partitioned { parts: 8 }).unwrap().contains("no guarantee"));
+    let greedy = Greedy::Stochastic { epsilon: 0.1 };
+    let limited = with(20, |task| greedy.guarantee(task, &Plan { quotas: vec![2], ..plan("itl", 3, greedy) })).unwrap();
+    assert!(limited.contains("no guarantee") && limited.contains("quotas"), "{limited}");
+}
+
+/// Rows within a thousandth of the best are compared with it; those of a sample stand elsewhere than in the pool.
+#[test]
+fn a_sample_of_many_near_ties() {
+    let mut rng = rng(3);
+    let dim = 64;
+    let pool: Vec<f64> = (0..9000 * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
+    let targets: Vec<f64> = (0..20 * dim).map(|_| rng.random_range(-1.0..1.0)).collect();
+    let targets = Embeddings::new(&targets[..], dim).unwrap();
+    let task = Task::new(Embeddings::new(&pool[..], dim).unwrap(), Some(targets.into()));
+    for rule in ["itl", "vtl"] {
+        let sampled = run(&task, &plan(rule, 60, Greedy::Stochastic { epsilon: 0.1 }));
+        assert_eq!(sampled.picks.len(), 60);
+    }
+}
+
+#[test]
+fn a_part_may_hold_nothing_that_can_be_paid() {
+    with(100, |task| {
+        let costs: Vec<f64> = (0..100).map(|row| if row % 50 == 0 { 0.5 } else { 10.0 }).collect();
+        let task = Task { costs: Some(&costs), ..*task };
+        let plan = Plan { budget: Some(1.0), ..plan("itl", 5, Greedy::Partitioned { parts: 8 }) };
+        let mut picks = run(&task, &plan).indices();
+        picks.sort_unstable();
+        assert_eq!(picks, [0, 50]);
+    });
 }

@@ -9,6 +9,7 @@ mod greedy;
 mod hard_cases;
 mod kernels;
 mod limits;
+mod map;
 mod oracle;
 mod paper;
 mod picks;
