@@ -119,6 +119,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
         let left = reach(&model)?.labelled;
         explained(&model, &asked, arguments, &inputs, |target| left[target], |row| row)?
     };
+    task.check_read()?;
     let mut out = std::io::stdout();
     match arguments.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&explained)?)?,

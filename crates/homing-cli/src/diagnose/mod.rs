@@ -129,6 +129,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     let question = Question { task, noise, picks: &picks, count, values, seed };
     let diagnosis = Diagnosis::new(&question, |step| steps.tell(step))?;
     steps.finish();
+    task.check_read()?;
     if let Some(path) = &arguments.report {
         page::write(path, &inputs, &task, &diagnosis)?;
     }
@@ -150,6 +151,7 @@ fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
     }
     let mut values = vec![0.0; rows * file.dim()];
     file.embeddings().read(0..rows, &mut values);
+    file.embeddings().check_read()?;
     Ok(values)
 }
 
