@@ -1,0 +1,5 @@
+//! Labelled examples from files: images, tables, embeddings.
+
+mod inputs;
+
+pub use inputs::Inputs;
