@@ -1,0 +1,240 @@
+//! `homing finetune`: choose, label, fine-tune, repeat.
+
+mod person;
+mod report;
+mod results;
+mod setup;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use homing_train::{Kind, Run, Settings, Until, fine_tune, read_json, write_json};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use results::Results;
+use setup::Setup;
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    asked: Asked,
+    /// Folder of the run: plan, picks, metrics, networks, report.
+    #[arg(long, value_name = "FOLDER", required_unless_present = "resume", conflicts_with = "resume")]
+    run: Option<PathBuf>,
+    /// Go on with a run that was interrupted; everything else is in its plan.
+    #[arg(long, value_name = "FOLDER", exclusive = true)]
+    resume: Option<PathBuf>,
+    /// No progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What a run depends on: its plan.
+#[derive(Args, Clone, Serialize, Deserialize)]
+pub struct Asked {
+    /// Pool: MNIST or CIFAR files, tiles, an image folder, a table with labels, or embeddings with labels.
+    #[arg(value_name = "DATA", required_unless_present = "resume", default_value = "")]
+    data: PathBuf,
+    #[command(flatten)]
+    open: setup::Open,
+    #[command(flatten)]
+    task: setup::TaskArguments,
+    #[command(flatten)]
+    choosing: Choosing,
+    #[command(flatten)]
+    learning: Learning,
+    /// Seed of everything random; with --seeds the first of them.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Repeat everything with so many seeds, and report means.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+}
+
+#[derive(Args, Clone, Serialize, Deserialize)]
+#[command(next_help_heading = "Choosing")]
+struct Choosing {
+    /// How to choose; `homing rules` lists them.
+    #[arg(long, default_value = "itl")]
+    rule: String,
+    /// Rules to compare with, each in a loop of its own; none by default where a person labels.
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    against: Option<Vec<String>>,
+    /// How often to choose, label and fine-tune.
+    #[arg(long, default_value_t = 30)]
+    rounds: usize,
+    /// Picks a round.
+    #[arg(long, default_value_t = 1)]
+    batch_size: usize,
+    /// What a round chooses from: all, sample:COUNT or nearest:COUNT.
+    #[arg(long, default_value = "sample:1000")]
+    candidates: String,
+    /// Targets that a round looks at, drawn from all of them.
+    #[arg(long, value_name = "COUNT")]
+    targets_a_round: Option<usize>,
+    /// last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
+    #[arg(long, default_value = "last-layer")]
+    embedding: String,
+    /// Noise ρ of an observation; by default ρ² is 0.01 of the mean squared norm.
+    #[arg(long, value_name = "RHO")]
+    noise_std: Option<f64>,
+    /// Condition on the picks of earlier rounds, where the paper starts every round from the prior.
+    #[arg(long)]
+    condition: bool,
+    /// Who labels: the data set, a file with columns id (or row) and label, or a person (ask).
+    #[arg(long, value_name = "data|ask|FILE", default_value = "data")]
+    labels: String,
+}
+
+#[derive(Args, Clone, Serialize, Deserialize)]
+#[command(next_help_heading = "Learning")]
+struct Learning {
+    /// cnn, linear, mlp:WIDTHS; by default cnn for images and linear for rows of numbers.
+    #[arg(long)]
+    model: Option<String>,
+    /// Weights that the network starts from, as safetensors.
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+    /// Epochs a round; by default until the accuracy on the validation examples drops.
+    #[arg(long)]
+    epochs: Option<usize>,
+    /// Epochs without a rise of that accuracy before a lesson ends.
+    #[arg(long, default_value_t = 5)]
+    patience: usize,
+    /// Most epochs a round.
+    #[arg(long, default_value_t = 100)]
+    most_epochs: usize,
+    /// Go on from the network of the round before, in place of fresh weights.
+    #[arg(long)]
+    go_on: bool,
+    /// Adam's learning rate.
+    #[arg(long, default_value_t = 1e-3)]
+    rate: f64,
+    /// Examples a step.
+    #[arg(long, default_value_t = 64)]
+    step_size: usize,
+    /// Let every class weigh as much as it has examples, in place of the same for all.
+    #[arg(long)]
+    plain_loss: bool,
+    /// cpu; in builds with libtorch also torch and cuda:0.
+    #[arg(long, default_value = "cpu")]
+    device: String,
+}
+
+impl Asked {
+    /// The rules to run, the main one first.
+    fn rules(&self) -> Vec<String> {
+        let random = || if self.choosing.labels == "ask" { Vec::new() } else { vec!["random".to_owned()] };
+        let others = self.choosing.against.clone().unwrap_or_else(random);
+        let mut rules = vec![self.choosing.rule.clone()];
+        rules.extend(others.into_iter().filter(|rule| rule != "none" && *rule != self.choosing.rule));
+        rules
+    }
+
+    fn settings(&self, rule: &str, seed: u64) -> Result<Settings> {
+        let (choosing, learning) = (&self.choosing, &self.learning);
+        let drops = Until::ValidationDrops { patience: learning.patience, most: learning.most_epochs };
+        Ok(Settings {
+            rule: rule.into(),
+            rounds: choosing.rounds,
+            batch_size: choosing.batch_size,
+            candidates: choosing.candidates.clone(),
+            targets_a_round: choosing.targets_a_round,
+            embedding: choosing.embedding.parse::<Kind>()?,
+            noise_std: choosing.noise_std,
+            condition: choosing.condition,
+            scratch: !learning.go_on,
+            until: learning.epochs.map_or(drops, Until::Epochs),
+            rate: learning.rate,
+            step_size: learning.step_size,
+            reweight: !learning.plain_loss,
+            seed,
+        })
+    }
+}
+
+/// `plan.json`.
+#[derive(Serialize, Deserialize)]
+struct Plan {
+    version: String,
+    asked: Asked,
+    /// Of the examples and labels, so that a run goes on with the data it began with.
+    data: String,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let (folder, asked, known) = match (&arguments.resume, &arguments.run) {
+        (Some(folder), _) => {
+            let plan: Plan = read_json(&folder.join("plan.json"))
+                .with_context(|| format!("{} is no run that can be resumed", folder.display()))?;
+            (folder.clone(), plan.asked, Some(plan.data))
+        }
+        (None, Some(folder)) => (folder.clone(), arguments.asked.clone(), None),
+        (None, None) => bail!("name a folder with --run"),
+    };
+    let setup = Setup::open(&asked)?;
+    let data = setup.fingerprint();
+    match known {
+        Some(known) if known != data => {
+            bail!("the data in {} are not those that the run began with; restore them, or start a run of its own", asked.data.display())
+        }
+        Some(_) => {}
+        None => start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data })?,
+    }
+    let results = go(&folder, &asked, &setup, arguments.quiet)?;
+    results.write(&folder.join("results.csv"))?;
+    report::write(&folder.join("report.html"), &asked, &setup, &results)?;
+    let mut out = std::io::stdout();
+    writeln!(out, "{}", results.table())?;
+    writeln!(out, "{}", results.note(&asked, &setup))?;
+    writeln!(out, "The report is {}, the network {}.", folder.join("report.html").display(), results.network(&folder).display())?;
+    Ok(())
+}
+
+/// A folder with its plan, refused where something is in it already.
+fn start(folder: &Path, plan: &Plan) -> Result<()> {
+    if folder.join("plan.json").exists() {
+        bail!("{} holds a run already; go on with `--resume {}`, or name another folder", folder.display(), folder.display());
+    }
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{} is not empty; name another folder", folder.display());
+    }
+    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    Ok(write_json(&folder.join("plan.json"), plan)?)
+}
+
+/// Every rule with every seed, each in a folder of its own.
+fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Results> {
+    let rules = asked.rules();
+    let total = rules.len() * asked.seeds as usize * asked.choosing.rounds;
+    let quiet = quiet || asked.choosing.labels == "ask";
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(total as u64), target);
+    bar.set_style(ProgressStyle::with_template("{bar:24} {pos}/{len} rounds · {msg} · {eta} left").expect("a fixed template"));
+    let mut results = Results::new(rules.clone());
+    for seed in asked.seed..asked.seed + asked.seeds {
+        let split = setup.split(asked, seed)?;
+        let problem = split.problem();
+        for rule in &rules {
+            let settings = asked.settings(rule, seed)?;
+            let mut run = Run::open(&folder.join(format!("{rule}-{seed}")))?;
+            bar.inc(run.rounds().len() as u64);
+            let mut learner = setup.learner(asked, &split)?;
+            let mut oracle = setup.oracle(asked)?;
+            let mut share = results::Share::new(run.rounds(), &split);
+            fine_tune(&problem, &settings, &mut *learner, &mut *oracle, &mut run, |round| {
+                share.count(round, &split);
+                let accuracy = round.accuracy.map_or_else(String::new, |accuracy| format!(" · accuracy {:.1} %", 100.0 * accuracy));
+                bar.set_message(format!("{rule}, seed {seed}{accuracy} · {} from the task", share.percent()));
+                bar.inc(1);
+            })?;
+            results.add(rule, seed, run.rounds(), &split);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(results)
+}

@@ -1,0 +1,156 @@
+//! What came out of a run: figures round by round, and their means over seeds.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use comfy_table::Table;
+use homing_pool::write_beside;
+use homing_train::Round;
+
+use super::Asked;
+use super::setup::{Setup, Split};
+use crate::terminal::{grouped, plain_table};
+
+/// Picks so far, and how many of them are of the task.
+#[derive(Clone, Copy, Default)]
+pub struct Share {
+    hits: usize,
+    known: usize,
+}
+
+impl Share {
+    pub fn new(rounds: &[Round], split: &Split<'_>) -> Self {
+        let mut share = Self::default();
+        rounds.iter().for_each(|round| share.count(round, split));
+        share
+    }
+
+    pub fn count(&mut self, round: &Round, split: &Split<'_>) {
+        for in_task in round.picks.iter().filter_map(|pick| split.in_task(pick.row)) {
+            self.known += 1;
+            self.hits += usize::from(in_task);
+        }
+    }
+
+    fn value(self) -> Option<f64> {
+        (self.known > 0).then(|| self.hits as f64 / self.known as f64)
+    }
+
+    pub fn percent(self) -> String {
+        percent(self.value())
+    }
+}
+
+/// A round of one rule and seed.
+pub struct Row {
+    pub seed: u64,
+    pub round: usize,
+    pub picks: usize,
+    pub share: Option<f64>,
+    pub accuracy: Option<f64>,
+    pub information: f64,
+    /// The rows picked in this round.
+    pub rows: Vec<usize>,
+}
+
+/// All rounds, rule by rule.
+pub struct Results {
+    pub rules: Vec<(String, Vec<Row>)>,
+}
+
+impl Results {
+    pub fn new(rules: Vec<String>) -> Self {
+        Self { rules: rules.into_iter().map(|rule| (rule, Vec::new())).collect() }
+    }
+
+    pub fn add(&mut self, rule: &str, seed: u64, rounds: &[Round], split: &Split<'_>) {
+        let (_, list) = self.rules.iter_mut().find(|(name, _)| name == rule).expect("a rule of the run");
+        let (mut share, mut picks) = (Share::default(), 0);
+        for round in rounds {
+            share.count(round, split);
+            picks += round.picks.len();
+            list.push(Row {
+                seed,
+                round: round.round,
+                picks,
+                share: share.value(),
+                accuracy: round.accuracy,
+                information: round.picks.last().map_or(0.0, |pick| pick.information),
+                rows: round.picks.iter().map(|pick| pick.row).collect(),
+            });
+        }
+    }
+
+    /// Mean and standard error of a figure over the seeds, for each number of picks.
+    pub fn curve(rows: &[Row], figure: impl Fn(&Row) -> Option<f64>) -> Vec<(usize, f64, f64)> {
+        let rounds = rows.iter().map(|row| row.round).max().unwrap_or(0);
+        let at = |round: usize| {
+            let of_round: Vec<&Row> = rows.iter().filter(|row| row.round == round).collect();
+            let values: Vec<f64> = of_round.iter().filter_map(|row| figure(row)).collect();
+            let (mean, error) = mean_and_error(&values)?;
+            Some((of_round[0].picks, mean, error))
+        };
+        (1..=rounds).filter_map(at).collect()
+    }
+
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let number = |x: Option<f64>| x.map_or_else(String::new, |x| x.to_string());
+        write_beside(path, |file| {
+            writeln!(file, "rule,seed,round,picks,accuracy,task_share,information")?;
+            for (rule, rows) in &self.rules {
+                for row in rows {
+                    let (accuracy, share) = (number(row.accuracy), number(row.share));
+                    let Row { seed, round, picks, information, .. } = row;
+                    writeln!(file, "{rule},{seed},{round},{picks},{accuracy},{share},{information}")?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// The last round of each rule.
+    pub fn table(&self) -> Table {
+        let mut table = plain_table();
+        table.set_header(["rule", "picks", "picks from the task", "accuracy", "mean accuracy of all rounds"]);
+        for (rule, rows) in &self.rules {
+            let last = |figure: fn(&Row) -> Option<f64>| Self::curve(rows, figure).last().map(|&(_, mean, error)| with_error(mean, error));
+            let all: Vec<f64> = rows.iter().filter_map(|row| row.accuracy).collect();
+            table.add_row([
+                rule.clone(),
+                rows.iter().map(|row| row.picks).max().unwrap_or(0).to_string(),
+                last(|row| row.share).unwrap_or_default(),
+                last(|row| row.accuracy).unwrap_or_default(),
+                percent(mean_and_error(&all).map(|(mean, _)| mean)),
+            ]);
+        }
+        table
+    }
+
+    pub fn note(&self, asked: &Asked, setup: &Setup) -> String {
+        let seeds = if asked.seeds == 1 { "One seed".to_owned() } else { format!("Means ± one standard error over {} seeds", asked.seeds) };
+        format!("{seeds}; a pool of {} examples.", grouped(setup.data.train.inputs.len()))
+    }
+
+    /// Where the network of the main rule is.
+    pub fn network(&self, folder: &Path) -> PathBuf {
+        let (rule, rows) = &self.rules[0];
+        folder.join(format!("{rule}-{}", rows.first().map_or(0, |row| row.seed))).join("model.safetensors")
+    }
+}
+
+fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
+    let count = values.len() as f64;
+    let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((mean, if values.len() > 1 { (squares / (count - 1.0) / count).sqrt() } else { 0.0 }))
+}
+
+fn with_error(mean: f64, error: f64) -> String {
+    if error > 0.0 { format!("{:.1} ± {:.1} %", 100.0 * mean, 100.0 * error) } else { percent(Some(mean)) }
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(String::new, |share| format!("{:.1} %", 100.0 * share))
+}

@@ -1,0 +1,263 @@
+//! Data and task of a run: what is chosen from, for whom, and what the result is measured on.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use homing_data::{Data, Dataset, Inputs, OpenOptions};
+use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::Asked;
+use super::person::Person;
+
+/// How data sets are read.
+#[derive(Args, Clone, Serialize, Deserialize)]
+#[command(next_help_heading = "Data")]
+pub struct Open {
+    /// Side in pixels that the images of a folder are resized to.
+    #[arg(long, value_name = "PIXELS")]
+    size: Option<usize>,
+    /// Column or tensor of the labels.
+    #[arg(long, value_name = "NAME")]
+    label_column: Option<String>,
+    /// Column or tensor of the embeddings.
+    #[arg(long, value_name = "NAME")]
+    embedding_column: Option<String>,
+    /// File with a label for each row of an embeddings file.
+    #[arg(long, value_name = "FILE")]
+    label_file: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Serialize, Deserialize)]
+#[command(next_help_heading = "Task")]
+pub struct TaskArguments {
+    /// Examples of the task, in any form that DATA may have; their labels are not looked at.
+    #[arg(long, value_name = "DATA")]
+    targets: Option<PathBuf>,
+    /// Classes of the task; the network learns to tell these apart.
+    #[arg(long, value_name = "CLASSES", value_delimiter = ',')]
+    task: Option<Vec<String>>,
+    /// Targets drawn from held-out examples of the task, where no --targets are given.
+    #[arg(long, value_name = "COUNT", default_value_t = 30)]
+    target_count: usize,
+    /// Most validation examples: of the held-out half of the task that the targets are not from.
+    #[arg(long, value_name = "COUNT", default_value_t = 500)]
+    valid_count: usize,
+    /// Most test examples.
+    #[arg(long, value_name = "COUNT", default_value_t = 2000)]
+    test_count: usize,
+}
+
+/// Share of a set without a test part that is held out.
+const HELD_OUT: usize = 5;
+
+pub struct Setup {
+    pub data: Data,
+    targets: Option<Dataset>,
+    /// The network's class of every class of the data.
+    classes: Vec<Option<u32>>,
+    /// Labels that a file gives the pool's rows.
+    labels: Option<Vec<Option<u32>>>,
+}
+
+impl Setup {
+    pub fn open(asked: &Asked) -> Result<Self> {
+        let options = OpenOptions {
+            size: asked.open.size,
+            label_column: asked.open.label_column.clone(),
+            embedding: asked.open.embedding_column.clone(),
+            labels: asked.open.label_file.clone(),
+        };
+        let data = homing_data::open(&asked.data, &options)?;
+        let targets = match &asked.task.targets {
+            Some(path) => Some(homing_data::open(path, &options)?.train),
+            None => None,
+        };
+        if let Some(targets) = &targets
+            && targets.inputs.shape() != data.train.inputs.shape()
+        {
+            bail!(
+                "the targets have the shape {:?} but the pool has {:?}; bring both into the same",
+                targets.inputs.shape(),
+                data.train.inputs.shape()
+            );
+        }
+        if targets.is_none() && asked.task.task.is_none() {
+            bail!("what is the task? Give examples of it with --targets, or its classes with --task");
+        }
+        let classes = classes(&data.train.classes, asked.task.task.as_deref())?;
+        let labels = match asked.choosing.labels.as_str() {
+            "data" | "ask" => None,
+            file => Some(from_file(Path::new(file), &data.train)?),
+        };
+        if asked.choosing.labels == "data" && data.train.labels.iter().all(Option::is_none) {
+            bail!("the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask");
+        }
+        Ok(Self { data, targets, classes, labels })
+    }
+
+    /// Of everything that a result depends on in the data.
+    pub fn fingerprint(&self) -> String {
+        let parts = [Some(&self.data.train), self.data.test.as_ref(), self.targets.as_ref()];
+        parts.into_iter().flatten().map(Dataset::fingerprint).collect::<Vec<_>>().join("-")
+    }
+
+    pub fn oracle<'a>(&'a self, asked: &Asked) -> Result<Box<dyn Oracle + 'a>> {
+        Ok(match &self.labels {
+            None if asked.choosing.labels == "ask" => Box::new(Person { data: &self.data.train }),
+            None => Box::new(Known(&self.data.train.labels)),
+            Some(labels) => Box::new(Known(labels)),
+        })
+    }
+
+    pub fn learner(&self, asked: &Asked) -> Result<Box<dyn Learner>> {
+        let shape = self.data.train.inputs.shape();
+        let name = asked.learning.model.as_deref().unwrap_or(if shape.len() == 3 { "cnn" } else { "linear" });
+        let outputs = self.classes.iter().flatten().count();
+        let mut learner = models::network(name, shape, outputs, &device(&asked.learning.device)?)?;
+        if let Some(path) = &asked.learning.weights {
+            let weights = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+            learner.load(weights)?;
+        }
+        Ok(learner)
+    }
+
+    /// Whether a row of the pool is of the task; none where its label is not known.
+    pub fn in_task(&self, row: usize) -> Option<bool> {
+        self.data.train.labels[row].map(|label| self.classes[label as usize].is_some())
+    }
+
+    /// Targets, validation and test examples of a seed.
+    pub fn split(&self, asked: &Asked, seed: u64) -> Result<Split<'_>> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let train = &self.data.train;
+        let mut open: Vec<usize> = (0..train.inputs.len()).collect();
+        let held = match &self.data.test {
+            Some(test) => test,
+            None => {
+                open.shuffle(&mut rng);
+                train
+            }
+        };
+        let mut rows: Vec<usize> = match &self.data.test {
+            Some(test) => (0..test.inputs.len()).collect(),
+            None => open.split_off(open.len() - open.len() / HELD_OUT),
+        };
+        open.sort_unstable();
+        rows.retain(|&row| held.labels[row].is_some_and(|label| self.classes[label as usize].is_some()));
+        rows.shuffle(&mut rng);
+        let mut rest = rows.split_off(rows.len() / 2);
+        rows.truncate(asked.task.valid_count);
+        let targets = match &self.targets {
+            Some(targets) => (&targets.inputs, (0..targets.inputs.len()).collect()),
+            None => {
+                let count = asked.task.target_count;
+                if count == 0 || count >= rest.len() {
+                    bail!(
+                        "{count} targets cannot be drawn from {} held-out examples of the task; give --target-count fewer, at least 1",
+                        rest.len()
+                    );
+                }
+                (&held.inputs, rest.drain(..count).collect())
+            }
+        };
+        rest.truncate(asked.task.test_count);
+        Ok(Split { setup: self, open, targets, valid: Part::new(self, held, rows), test: Part::new(self, held, rest) })
+    }
+}
+
+/// Data of one seed.
+pub struct Split<'a> {
+    setup: &'a Setup,
+    open: Vec<usize>,
+    targets: (&'a Inputs, Vec<usize>),
+    valid: Part<'a>,
+    pub test: Part<'a>,
+}
+
+impl Split<'_> {
+    pub fn problem(&self) -> Problem<'_> {
+        Problem {
+            pool: &self.setup.data.train.inputs,
+            open: &self.open,
+            targets: Examples { inputs: self.targets.0, rows: &self.targets.1 },
+            classes: &self.setup.classes,
+            valid: self.valid.labelled(),
+            test: self.test.labelled(),
+        }
+    }
+
+    pub fn in_task(&self, row: usize) -> Option<bool> {
+        self.setup.in_task(row)
+    }
+}
+
+/// Labelled examples.
+pub struct Part<'a> {
+    inputs: &'a Inputs,
+    pub rows: Vec<usize>,
+    labels: Vec<u32>,
+}
+
+impl<'a> Part<'a> {
+    fn new(setup: &Setup, data: &'a Dataset, rows: Vec<usize>) -> Self {
+        let label = |&row: &usize| data.labels[row].and_then(|label| setup.classes[label as usize]);
+        let labels = rows.iter().filter_map(label).collect();
+        Self { inputs: &data.inputs, rows, labels }
+    }
+
+    fn labelled(&self) -> Option<Labelled<'_>> {
+        let examples = Examples { inputs: self.inputs, rows: &self.rows };
+        (!self.rows.is_empty()).then_some(Labelled { examples, labels: &self.labels })
+    }
+}
+
+/// The classes of the task numbered in the order of their names in the data; without a task all of them.
+fn classes(names: &[String], task: Option<&[String]>) -> Result<Vec<Option<u32>>> {
+    if let Some(unknown) = task.into_iter().flatten().find(|name| !names.contains(name)) {
+        bail!("there is no class {unknown:?}; the data have {}", some_of(names));
+    }
+    let mut next = 0;
+    Ok(names
+        .iter()
+        .map(|name| {
+            let wanted = task.is_none_or(|task| task.contains(name));
+            wanted.then(|| std::mem::replace(&mut next, next + 1))
+        })
+        .collect())
+}
+
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let list = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{list}, …") } else { list }
+}
+
+/// Labels by id or row from a CSV file with a header.
+fn from_file(path: &Path, data: &Dataset) -> Result<Vec<Option<u32>>> {
+    let mut reader = csv::Reader::from_path(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let headers = reader.headers()?.clone();
+    let place = |names: &[&str]| headers.iter().position(|header| names.contains(&header));
+    let (Some(key), Some(label)) = (place(&["id", "row"]), place(&["label"])) else {
+        bail!("{} needs the columns id (or row) and label", path.display());
+    };
+    let by_row = &headers[key] == "row";
+    let ids: HashMap<&str, usize> = data.ids.iter().enumerate().map(|(row, id)| (id.as_str(), row)).collect();
+    let mut labels = vec![None; data.inputs.len()];
+    for (line, record) in reader.records().enumerate() {
+        let record = record?;
+        let (name, class) = (&record[key], &record[label]);
+        let row = if by_row { name.parse().ok().filter(|&row| row < labels.len()) } else { ids.get(name).copied() };
+        let Some(row) = row else { bail!("{}, line {}: the pool has no {name:?}", path.display(), line + 2) };
+        let Some(class) = data.classes.iter().position(|known| known == class) else {
+            bail!("{}, line {}: there is no class {class:?}; the data have {}", path.display(), line + 2, some_of(&data.classes));
+        };
+        labels[row] = Some(class as u32);
+    }
+    Ok(labels)
+}

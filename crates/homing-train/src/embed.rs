@@ -1,0 +1,197 @@
+//! Embeddings φ(x) of four kinds (Appendix H.1), for any learner.
+
+use std::fmt;
+use std::str::FromStr;
+
+use homing::{Embeddings, Kernel, Linear, Points, Product};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::learner::{Examples, Learner, Look};
+use crate::{Error, Result};
+
+/// What φ(x) is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Kind {
+    /// h(x), the last hidden layer.
+    LastLayer,
+    /// (p − e_ŷ) ⊗ [h(x), 1] with ŷ the most probable class (Eq. 22), in factored form; without the 1 where the last layer
+    /// has no bias.
+    LossGradient,
+    /// ∇f(x) with respect to the last layer (empirical NTK): e_c ⊗ [h(x), 1] for each output c. All outputs have the same
+    /// kernel, that of [h(x), 1].
+    OutputGradient,
+    /// ∇f(x) with respect to all weights that learn, output after output, at full length or sketched to this many numbers.
+    NetworkGradient(Option<usize>),
+    /// f(x), the outputs (empirical NNGP).
+    Outputs,
+}
+
+const NAMES: &str = "last-layer, loss-gradient, output-gradient, network-gradient, network-gradient:WIDTH or outputs";
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let width = name.strip_prefix("network-gradient:").map(str::parse::<usize>);
+        match (name, width) {
+            ("last-layer", _) => Ok(Self::LastLayer),
+            ("loss-gradient", _) => Ok(Self::LossGradient),
+            ("output-gradient", _) => Ok(Self::OutputGradient),
+            ("network-gradient", _) => Ok(Self::NetworkGradient(None)),
+            (_, Some(Ok(width))) if width > 0 => Ok(Self::NetworkGradient(Some(width))),
+            ("outputs", _) => Ok(Self::Outputs),
+            _ => Err(Error::Setting(format!("there is no embedding {name:?}; use {NAMES}"))),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LastLayer => f.write_str("last-layer"),
+            Self::LossGradient => f.write_str("loss-gradient"),
+            Self::OutputGradient => f.write_str("output-gradient"),
+            Self::NetworkGradient(None) => f.write_str("network-gradient"),
+            Self::NetworkGradient(Some(width)) => write!(f, "network-gradient:{width}"),
+            Self::Outputs => f.write_str("outputs"),
+        }
+    }
+}
+
+impl TryFrom<String> for Kind {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<Kind> for String {
+    fn from(kind: Kind) -> Self {
+        kind.to_string()
+    }
+}
+
+/// Embeddings of examples, with the class probabilities beside them.
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    kind: Kind,
+    values: Vec<f32>,
+    dim: usize,
+    probabilities: Vec<f32>,
+    classes: usize,
+    biased: bool,
+}
+
+/// Random numbers that a sketch of network gradients is made with.
+const SKETCH: u64 = 0x5eed;
+/// Most numbers that full network gradients may take, in all.
+const MOST_NUMBERS: usize = 1 << 29;
+
+impl Embedded {
+    /// What `learner` makes of the examples.
+    pub fn new(learner: &dyn Learner, examples: Examples<'_>, kind: Kind) -> Result<Self> {
+        let look = learner.look(examples)?;
+        let (classes, biased, probabilities) = (look.classes, look.biased, look.probabilities());
+        let (values, dim) = match kind {
+            Kind::LastLayer | Kind::LossGradient => (look.hidden, look.width),
+            Kind::OutputGradient => extended(look),
+            Kind::Outputs => (look.outputs, look.classes),
+            Kind::NetworkGradient(width) => gradients(learner, examples, width)?,
+        };
+        Ok(Self { kind, values, dim, probabilities, classes, biased })
+    }
+
+    /// φ row by row; for loss gradients the factor h.
+    pub fn embeddings(&self) -> Result<Embeddings<'_>> {
+        Ok(Embeddings::new(&self.values[..], self.dim)?)
+    }
+
+    /// φ row by row and its width.
+    pub fn into_values(self) -> (Vec<f32>, usize) {
+        (self.values, self.dim)
+    }
+
+    /// Class probabilities row by row.
+    pub fn probabilities(&self) -> Result<Embeddings<'_>> {
+        Ok(Embeddings::new(&self.probabilities[..], self.classes)?)
+    }
+
+    /// The points at which f is observed.
+    pub fn points(&self) -> Result<Points<'_>> {
+        match self.kind {
+            Kind::LossGradient => Ok(Points::loss_gradient(self.embeddings()?, self.probabilities()?)?),
+            _ => Ok(self.embeddings()?.into()),
+        }
+    }
+
+    /// The kernel of the points, with weights of covariance Σ = I.
+    pub fn kernel(&self) -> Box<dyn Kernel> {
+        match self.kind {
+            Kind::LossGradient => Box::new(Product::new(self.classes, self.biased)),
+            _ => Box::new(Linear),
+        }
+    }
+}
+
+/// [h, 1] where the last layer has a bias.
+fn extended(look: Look) -> (Vec<f32>, usize) {
+    if !look.biased {
+        return (look.hidden, look.width);
+    }
+    let rows = look.hidden.chunks_exact(look.width);
+    (rows.flat_map(|row| row.iter().copied().chain([1.0])).collect(), look.width + 1)
+}
+
+fn gradients(learner: &dyn Learner, examples: Examples<'_>, width: Option<usize>) -> Result<(Vec<f32>, usize)> {
+    let mut values = Vec::new();
+    let mut sketch = None;
+    let mut dim = width.unwrap_or_default();
+    for at in 0..examples.rows.len() {
+        let gradient = learner.gradients(examples, at)?;
+        if let Some(width) = width {
+            let sketch = sketch.get_or_insert_with(|| Sketch::new(gradient.len(), width));
+            values.extend(sketch.of(&gradient));
+            continue;
+        }
+        dim = gradient.len();
+        if dim * examples.rows.len() > MOST_NUMBERS {
+            let count = examples.rows.len();
+            let reason = format!(
+                "gradients of {dim} numbers for {count} examples do not fit into memory; sketch them, with network-gradient:4096"
+            );
+            return Err(Error::Setting(reason));
+        }
+        values.extend(gradient);
+    }
+    Ok((values, dim))
+}
+
+/// A random map to fewer numbers whose inner products are those before on average: every number is added to or taken from
+/// one place.
+pub struct Sketch {
+    /// The place, and in the lowest bit the sign.
+    places: Vec<u32>,
+    width: usize,
+}
+
+impl Sketch {
+    /// From `from` numbers to `width`; always the same one.
+    pub fn new(from: usize, width: usize) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(SKETCH);
+        let places = (0..from).map(|_| rng.random_range(0..2 * width as u32)).collect();
+        Self { places, width }
+    }
+
+    /// The sketch of `numbers`.
+    pub fn of(&self, numbers: &[f32]) -> Vec<f32> {
+        let mut sums = vec![0.0; self.width];
+        for (&place, &number) in self.places.iter().zip(numbers) {
+            let sign = if place & 1 == 0 { 1.0 } else { -1.0 };
+            sums[(place >> 1) as usize] += sign * f64::from(number);
+        }
+        sums.into_iter().map(|sum| sum as f32).collect()
+    }
+}

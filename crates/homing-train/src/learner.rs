@@ -1,0 +1,139 @@
+//! What the loop of Algorithm 1 asks of a network.
+
+use crate::{Inputs, Result};
+
+/// Some examples of a set, by number.
+#[derive(Clone, Copy, Debug)]
+pub struct Examples<'a> {
+    /// The set.
+    pub inputs: &'a Inputs,
+    /// Which of it.
+    pub rows: &'a [usize],
+}
+
+/// Examples with their labels.
+#[derive(Clone, Copy, Debug)]
+pub struct Labelled<'a> {
+    /// The examples.
+    pub examples: Examples<'a>,
+    /// One a row, counted from 0.
+    pub labels: &'a [u32],
+}
+
+/// What a network says of examples: the last hidden layer h(x) and the outputs f(x) = W h(x) + b.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Row by row, `width` numbers each.
+    pub hidden: Vec<f32>,
+    /// Width of the last hidden layer.
+    pub width: usize,
+    /// Row by row, `classes` numbers each, before the softmax.
+    pub outputs: Vec<f32>,
+    /// How many outputs there are.
+    pub classes: usize,
+    /// Whether the last layer has a bias.
+    pub biased: bool,
+}
+
+impl Look {
+    /// The softmax of the outputs, row by row.
+    pub fn probabilities(&self) -> Vec<f32> {
+        let mut out = Vec::with_capacity(self.outputs.len());
+        for row in self.outputs.chunks_exact(self.classes) {
+            let top = row.iter().copied().fold(f32::MIN, f32::max);
+            let total: f64 = row.iter().map(|f| f64::from(f - top).exp()).sum();
+            out.extend(row.iter().map(|f| (f64::from(f - top).exp() / total) as f32));
+        }
+        out
+    }
+
+    /// The most probable class of each row, the first of equals.
+    pub fn guesses(&self) -> Vec<u32> {
+        let best = |row: &[f32]| (1..row.len()).fold(0, |best, c| if row[c] > row[best] { c } else { best });
+        self.outputs.chunks_exact(self.classes).map(|row| best(row) as u32).collect()
+    }
+}
+
+/// How long to learn.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// This many epochs.
+    Epochs(usize),
+    /// The accuracy on the validation examples has not risen for `patience` epochs, or `most` are done; the best epoch is
+    /// kept, the first of equals. The paper's way is a patience of 1.
+    ValidationDrops {
+        /// Epochs without a rise that end the lesson.
+        patience: usize,
+        /// Epochs at most.
+        most: usize,
+    },
+}
+
+/// What to learn and how: Adam on the cross-entropy.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson<'a> {
+    /// What to learn from.
+    pub train: Labelled<'a>,
+    /// What the best epoch is chosen on.
+    pub valid: Option<Labelled<'a>>,
+    /// How long.
+    pub until: Until,
+    /// Adam's learning rate.
+    pub rate: f64,
+    /// Examples a step.
+    pub batch: usize,
+    /// Whether every class weighs as much as any other, however many examples it has.
+    pub reweight: bool,
+    /// Of the order and of dropout.
+    pub seed: u64,
+}
+
+/// One pass over the examples.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Epoch {
+    /// Mean loss a step.
+    pub loss: f64,
+    /// Accuracy on the validation examples, where there are any.
+    pub valid: Option<f64>,
+}
+
+/// How a lesson went.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Curve {
+    /// The epochs in order.
+    pub epochs: Vec<Epoch>,
+    /// How many of them the network that was kept has seen.
+    pub kept: usize,
+}
+
+/// A network that can be asked, taught, saved and restored.
+pub trait Learner {
+    /// How many classes it tells apart.
+    fn classes(&self) -> usize;
+
+    /// The last hidden layer and the outputs.
+    fn look(&self, examples: Examples<'_>) -> Result<Look>;
+
+    /// Learns, from the weights it has.
+    fn fit(&mut self, lesson: &Lesson<'_>) -> Result<Curve>;
+
+    /// Forgets what it learned: the weights of the seed.
+    fn restart(&mut self, seed: u64);
+
+    /// The weights, as a safetensors file.
+    fn save(&self) -> Result<Vec<u8>>;
+
+    /// Takes weights that `save` gave.
+    fn load(&mut self, weights: Vec<u8>) -> Result<()>;
+
+    /// The gradient of every output with respect to every weight that learns, for one example: `classes` rows.
+    fn gradients(&self, examples: Examples<'_>, at: usize) -> Result<Vec<f32>>;
+}
+
+/// The share of examples whose most probable class is their label.
+pub fn accuracy(learner: &dyn Learner, test: Labelled<'_>) -> Result<f64> {
+    let guesses = learner.look(test.examples)?.guesses();
+    let right = guesses.iter().zip(test.labels).filter(|(guess, label)| guess == label).count();
+    Ok(right as f64 / test.labels.len().max(1) as f64)
+}

@@ -1,0 +1,234 @@
+//! A learner made of a burn module.
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::nn::Linear;
+use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+use burn::store::{ModuleSnapshot, SafetensorsStore};
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+use crate::draw::{Draw, Dropout};
+use crate::learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy};
+use crate::{Error, Result};
+
+/// Examples that a network is asked about at once.
+const CHUNK: usize = 64;
+
+/// Streams of a seed's random numbers.
+const WEIGHTS: u64 = 0;
+const LESSON: u64 = 1;
+
+/// A network in two parts: what makes the last hidden layer, and the linear layer behind it.
+pub trait Net: Module {
+    /// Numbers of one example.
+    fn size(&self) -> usize;
+
+    /// h(x) of examples, a row each.
+    fn hidden(&self, x: Tensor<2>, dropout: &mut Dropout<'_>) -> Tensor<2>;
+
+    /// The last layer.
+    fn head(&self) -> &Linear;
+
+    /// The same network with the weights that it starts to learn from.
+    fn fresh(&self, draw: &mut Draw) -> Self;
+}
+
+/// A [`Net`] with the device it runs on.
+pub struct Network<N: Net> {
+    net: N,
+    device: Device,
+    /// What is subtracted from every input, and what the difference is divided by.
+    scale: (f32, f32),
+}
+
+impl<N: Net> Network<N> {
+    /// Inputs x are seen as (x − `scale.0`) / `scale.1`.
+    pub fn new(net: N, device: &Device, scale: (f32, f32)) -> Self {
+        Self { net: net.to_device(device), device: device.clone(), scale }
+    }
+
+    fn tensor(&self, examples: Examples<'_>, at: &[usize], device: &Device) -> Result<Tensor<2>> {
+        let size = self.net.size();
+        if examples.inputs.size() != size {
+            return Err(Error::Shape { expected: size, got: examples.inputs.size() });
+        }
+        let rows: Vec<usize> = at.iter().map(|&i| examples.rows[i]).collect();
+        let mut values = examples.inputs.read(&rows);
+        let (shift, scale) = self.scale;
+        values.iter_mut().for_each(|value| *value = (*value - shift) / scale);
+        Ok(Tensor::from_data(TensorData::new(values, [rows.len(), size]), device))
+    }
+
+    /// Takes one step on the examples at `at`; the network after it, and the loss before.
+    fn step(&self, net: N, lesson: &Lesson<'_>, at: &[usize], class_weights: &[f32], adam: &mut Adam) -> Result<(N, f64)> {
+        let x = self.tensor(lesson.train.examples, at, &adam.device)?;
+        let labels: Vec<i64> = at.iter().map(|&i| i64::from(lesson.train.labels[i])).collect();
+        let weights: Vec<f32> = labels.iter().map(|&label| class_weights[label as usize]).collect();
+        let total: f32 = weights.iter().sum();
+        let outputs = net.head().forward(net.hidden(x, &mut Dropout::On(&mut adam.draw)));
+        let labels = Tensor::<2, Int>::from_data(TensorData::new(labels, [at.len(), 1]), &adam.device);
+        let weights = Tensor::<2>::from_data(TensorData::new(weights, [at.len(), 1]), &adam.device);
+        let loss = (log_softmax(outputs, 1).gather(1, labels) * weights).sum() / -total;
+        let gradients = GradientsParams::from_grads(loss.backward(), &net);
+        let loss = f64::from(loss.into_scalar::<f32>());
+        Ok((adam.optimizer.step(lesson.rate, net, gradients), loss))
+    }
+}
+
+/// What a lesson carries from step to step.
+struct Adam {
+    optimizer: ModuleOptimizer,
+    draw: Draw,
+    device: Device,
+}
+
+/// A weight for each class: 1, or as many examples as a class has on average over as many as it has.
+fn class_weights(labels: &[u32], classes: usize, reweight: bool) -> Vec<f32> {
+    let mut counts = vec![0usize; classes];
+    labels.iter().for_each(|&label| counts[label as usize] += 1);
+    let present = counts.iter().filter(|&&count| count > 0).count();
+    let average = labels.len() as f32 / present.max(1) as f32;
+    counts.iter().map(|&count| if reweight { average / count.max(1) as f32 } else { 1.0 }).collect()
+}
+
+impl<N: Net> Learner for Network<N> {
+    fn classes(&self) -> usize {
+        self.net.head().weight.dims()[1]
+    }
+
+    fn look(&self, examples: Examples<'_>) -> Result<Look> {
+        let [width, classes] = self.net.head().weight.dims();
+        let biased = self.net.head().bias.is_some();
+        let mut look = Look { hidden: Vec::new(), width, outputs: Vec::new(), classes, biased };
+        let all: Vec<usize> = (0..examples.rows.len()).collect();
+        for at in all.chunks(CHUNK) {
+            let hidden = self.net.hidden(self.tensor(examples, at, &self.device)?, &mut Dropout::Off);
+            let outputs = self.net.head().forward(hidden.clone());
+            look.hidden.extend(numbers(hidden));
+            look.outputs.extend(numbers(outputs));
+        }
+        Ok(look)
+    }
+
+    fn fit(&mut self, lesson: &Lesson<'_>) -> Result<Curve> {
+        let Labelled { examples, labels } = lesson.train;
+        let classes = self.classes();
+        if let Some(at) = labels.iter().position(|&label| label as usize >= classes) {
+            return Err(Error::Label { row: examples.rows[at], label: labels[at], classes });
+        }
+        let weights = class_weights(labels, classes, lesson.reweight);
+        let device = self.device.clone().autodiff();
+        let mut adam =
+            Adam { optimizer: AdamConfig::new().init(), draw: Draw::new(lesson.seed, LESSON, &device), device };
+        let mut order: Vec<usize> = (0..labels.len()).collect();
+        let mut net = self.net.clone().train();
+        let mut best = Best::default();
+        let mut epochs = Vec::new();
+        while !labels.is_empty() && best.goes_on(lesson.until, epochs.len()) {
+            adam.draw.shuffle(&mut order);
+            let mut losses = Vec::new();
+            for at in order.chunks(lesson.batch.max(1)) {
+                let (after, loss) = self.step(net, lesson, at, &weights, &mut adam)?;
+                net = after;
+                losses.push(loss);
+            }
+            self.net = net.valid();
+            let valid = lesson.valid.map(|valid| accuracy(self, valid)).transpose()?;
+            epochs.push(Epoch { loss: losses.iter().sum::<f64>() / losses.len() as f64, valid });
+            best.offer(valid, epochs.len(), &self.net);
+        }
+        let kept = best.keep(lesson.until, &mut self.net).unwrap_or(epochs.len());
+        Ok(Curve { epochs, kept })
+    }
+
+    fn restart(&mut self, seed: u64) {
+        self.net = self.net.fresh(&mut Draw::new(seed, WEIGHTS, &self.device));
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        let mut store = SafetensorsStore::from_bytes(None);
+        self.net.save_into(&mut store).map_err(unfit)?;
+        store.get_bytes().map_err(unfit)
+    }
+
+    fn load(&mut self, weights: Vec<u8>) -> Result<()> {
+        self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map_err(unfit)?;
+        Ok(())
+    }
+
+    fn gradients(&self, examples: Examples<'_>, at: usize) -> Result<Vec<f32>> {
+        let device = self.device.clone().autodiff();
+        let net = self.net.clone().train();
+        let x = self.tensor(examples, &[at], &device)?;
+        let outputs = net.head().forward(net.hidden(x, &mut Dropout::Off));
+        let mut all = Vec::new();
+        for class in 0..self.classes() {
+            let gradients = GradientsParams::from_grads(outputs.clone().narrow(1, class, 1).sum().backward(), &net);
+            net.visit(&mut Flatten { gradients: &gradients, all: &mut all });
+        }
+        Ok(all)
+    }
+}
+
+fn numbers(tensor: Tensor<2>) -> Vec<f32> {
+    tensor.into_data().into_vec().expect("f32 on every device")
+}
+
+fn unfit(error: impl std::fmt::Display) -> Error {
+    Error::Weights { reason: error.to_string() }
+}
+
+/// Gradients of a module's parameters in their order; a parameter without influence has zeros.
+struct Flatten<'a> {
+    gradients: &'a GradientsParams,
+    all: &'a mut Vec<f32>,
+}
+
+impl ModuleVisitor for Flatten<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if !param.val().is_require_grad() {
+            return;
+        }
+        match self.gradients.get::<D>(param.id) {
+            Some(gradient) => self.all.extend(gradient.into_data().into_vec::<f32>().expect("f32 on every device")),
+            None => self.all.extend(std::iter::repeat_n(0.0, param.val().shape().num_elements())),
+        }
+    }
+}
+
+/// The best epoch so far.
+struct Best<N> {
+    net: Option<N>,
+    valid: f64,
+    epoch: usize,
+}
+
+impl<N> Default for Best<N> {
+    fn default() -> Self {
+        Self { net: None, valid: -1.0, epoch: 0 }
+    }
+}
+
+impl<N: Clone> Best<N> {
+    fn goes_on(&self, until: Until, done: usize) -> bool {
+        match until {
+            Until::Epochs(count) => done < count,
+            Until::ValidationDrops { patience, most } => done < most && done < self.epoch + patience.max(1),
+        }
+    }
+
+    fn offer(&mut self, valid: Option<f64>, epoch: usize, net: &N) {
+        if let Some(valid) = valid.filter(|&valid| valid > self.valid) {
+            *self = Self { net: Some(net.clone()), valid, epoch };
+        }
+    }
+
+    /// Puts the best network in the place of the last; how many epochs it has seen.
+    fn keep(self, until: Until, net: &mut N) -> Option<usize> {
+        if matches!(until, Until::Epochs(_)) {
+            return None;
+        }
+        *net = self.net?;
+        Some(self.epoch)
+    }
+}
