@@ -9,10 +9,10 @@ use anyhow::Result;
 use clap::Args;
 use homing::{Embeddings, Gaussian, Kernel, Plan, Selection, Task, select};
 use homing_pool::{check_writable, write_beside};
+use homing_report::story::{self, Story};
+use homing_report::{self as report, Contender, Facts, Sample, Series, Thumbnail};
 
 use crate::digits::{self, Digits};
-use crate::report::{self, Contender, Facts, Sample, Series, Thumbnail};
-use crate::story::{self, Story};
 use crate::terminal::{grouped, peak_memory_bytes, plain_table};
 
 const TASK: [u8; 3] = [3, 6, 9];

@@ -176,6 +176,18 @@ impl Inputs {
             None => embeddings,
         })
     }
+
+    /// A row's id, or its number.
+    pub fn row_name(&self, row: usize) -> String {
+        match self.source.pool.ids() {
+            Some(ids) => format!("{} (row {row})", ids[row]),
+            None => format!("row {row}"),
+        }
+    }
+
+    pub fn target_name(&self, row: usize) -> String {
+        self.targets.as_ref().map_or_else(|| row.to_string(), |targets| targets.id(row))
+    }
 }
 
 /// The rows of a pool that a file names.

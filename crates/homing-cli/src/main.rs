@@ -7,10 +7,8 @@ mod digits;
 mod experiment;
 mod explain;
 mod inputs;
-mod report;
 mod rules;
 mod select;
-mod story;
 mod terminal;
 
 use std::process::ExitCode;

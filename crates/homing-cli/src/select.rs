@@ -9,12 +9,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use homing::{Ended, Engine, Greedy, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select};
 use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
+use homing_report::story::{self, Story};
+use homing_report::{self as report, Facts};
 
 use crate::inputs::{
     ColumnArguments, Files, Inputs, LimitArguments, PoolAccess, kernel_of, on_threads, refuse_overwriting, task_of,
 };
-use crate::report::{self, Facts};
-use crate::story::{self, Story};
 use crate::terminal::{Bar, grouped, memory, peak_memory_bytes, picks_table, seconds, short};
 
 #[derive(Args)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use comfy_table::{Table, presets};
 use homing::{Pick, Progress};
+pub use homing_report::text::{grouped, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar on standard error, when that is a terminal.
@@ -48,19 +49,6 @@ impl Steps {
     pub fn finish(&self) {
         self.0.finish_and_clear();
     }
-}
-
-/// 1234567 as "1,234,567".
-pub fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().map(|g| std::str::from_utf8(g).expect("digits")).collect();
-    groups.join(",")
-}
-
-/// Four digits, with an exponent where those would all be zeros or a long row of digits.
-pub fn short(x: f64) -> String {
-    if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { format!("{x:.4}") } else { format!("{x:.3e}") }
 }
 
 pub fn seconds(duration: Duration) -> String {
@@ -110,14 +98,4 @@ pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String) -> Table {
 /// Whether the reader of standard output went away (`homing … | head`).
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        assert_eq!([grouped(7), grouped(1000), grouped(1_234_567)], ["7", "1,000", "1,234,567"]);
-    }
 }

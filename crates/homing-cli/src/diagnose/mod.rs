@@ -1,9 +1,6 @@
 //! `homing diagnose`: what a pool can teach, how far picks have come, and what is guaranteed.
 
-mod numbers;
-mod page;
 mod table;
-mod words;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,14 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use homing::Noise;
-use homing_pool::{Access, Pool, ReadOptions};
+use homing_pool::{Access, Pool, ReadOptions, write_beside};
+use homing_report::diagnosis::{Diagnosis, Names, Question, Target, render};
 use serde::Serialize;
 
 use crate::inputs::{
     ColumnArguments, Files, Inputs, LimitArguments, kernel_of, named_rows, on_threads, refuse_overwriting, task_of,
 };
 use crate::terminal::{Steps, grouped};
-use numbers::{Diagnosis, Question, Target};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -131,7 +128,9 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     steps.finish();
     task.check_read()?;
     if let Some(path) = &arguments.report {
-        page::write(path, &inputs, &task, &diagnosis)?;
+        let names = Names { row: &|row| inputs.row_name(row), target: &|row| inputs.target_name(row) };
+        let page = render(&names, &task, &diagnosis)?;
+        write_beside(path, |file| file.write_all(page.as_bytes()))?;
     }
     let mut out = std::io::stdout();
     match arguments.format {

@@ -5,9 +5,8 @@ use std::io::Write;
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table};
 use homing::Task;
+use homing_report::diagnosis::{Diagnosis, Fact, checks, facts, reach_note, verdict};
 
-use super::numbers::Diagnosis;
-use super::words::{Fact, checks, facts, reach_note, row_name, target_name, verdict};
 use crate::inputs::Inputs;
 use crate::terminal::{grouped, plain_table, short};
 
@@ -15,8 +14,8 @@ use crate::terminal::{grouped, plain_table, short};
 const LISTED: usize = 20;
 
 pub fn print(out: &mut impl Write, task: &Task<'_>, diagnosis: &Diagnosis, inputs: &Inputs) -> Result<()> {
-    let id = |row: usize| row_name(inputs, row);
-    let target_id = |row: usize| target_name(inputs, row);
+    let id = |row: usize| inputs.row_name(row);
+    let target_id = |row: usize| inputs.target_name(row);
     let rows = task.pool.rows();
     writeln!(out, "{}", verdict(diagnosis, rows, target_id))?;
     writeln!(
@@ -41,7 +40,7 @@ fn targets_table(diagnosis: &Diagnosis, inputs: &Inputs) -> Table {
     table.set_header(["target", "prior", "irreducible", "whole pool", "now", "out of reach", "reached"]);
     for target in diagnosis.least_reachable().into_iter().take(LISTED) {
         table.add_row([
-            target_name(inputs, target.index),
+            inputs.target_name(target.index),
             short(target.prior),
             short(target.irreducible),
             short(target.labelled),

@@ -17,8 +17,8 @@ use clap::{Args, ValueEnum};
 use homing_pool::{check_writable, write_beside};
 use serde::Serialize;
 
-use crate::report::render_page;
 use crate::terminal::plain_table;
+use homing_report::render_page;
 use plot::Plot;
 
 #[derive(Args)]

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
+use homing_report::scale::{Scale, Tick, tenth};
 use serde::Serialize;
-
-use crate::report::scale::{Scale, Tick, tenth};
 
 const LEFT: f64 = 40.0;
 const TOP: f64 = 8.0;

@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use crate::terminal::short;
-use anyhow::Result;
 use homing::theory::{
     Boundary, Capacity, Constants, Model, Objective, Ratio, Round, boundary, capacity, reach, submodularity_ratio,
     trajectory,
 };
-use homing::{Duplicates, Noise, NoiseFit, Plan, Points, Scale, Task, duplicates, fit_noise, scale, select};
+use homing::{Duplicates, Noise, NoiseFit, Plan, Points, Result, Scale, Task, duplicates, fit_noise, scale, select};
+
+use crate::text::short;
 
 /// A target that keeps more than this share of its variance with the whole pool labelled cannot be taught by it.
 pub const OUT_OF_REACH: f64 = 0.5;
@@ -249,10 +249,8 @@ pub fn descent(task: &Task<'_>, diagnosis: &Diagnosis) -> Result<Descent> {
         let target = &diagnosis.targets[index];
         target.irreducible + 0.05 * (target.prior - target.irreducible)
     };
-    let boundaries: Vec<Boundary> = shown
-        .iter()
-        .map(|&index| boundary(&start, index, floor(index), BOUNDARY))
-        .collect::<Result<_, homing::Error>>()?;
+    let boundaries: Vec<Boundary> =
+        shown.iter().map(|&index| boundary(&start, index, floor(index), BOUNDARY)).collect::<Result<_>>()?;
     let picks = &diagnosis.batch;
     let kept = (picks.len() + 1).min(ROUNDS);
     let at: Vec<usize> = (0..kept).map(|i| i * picks.len() / (kept - 1).max(1)).collect();

@@ -1,18 +1,12 @@
 //! A diagnosis as a page.
 
-use std::io::Write;
-use std::path::Path;
-
-use anyhow::Result;
 use homing::Task;
-use homing_pool::write_beside;
 use serde::Serialize;
 
 use super::numbers::{Descent, Diagnosis, Target, descent};
-use super::words::{Fact, checks, facts, guarantee, reach_note, row_name, target_name, verdict};
-use crate::inputs::Inputs;
-use crate::report::{Axis, Chart, chart_at, render_page};
-use crate::terminal::grouped;
+use super::words::{Fact, Names, checks, facts, guarantee, reach_note, verdict};
+use crate::text::grouped;
+use crate::{Axis, Chart, Result, chart_at, render_page};
 
 /// Rows of the table of targets.
 const MAX_TARGETS: usize = 200;
@@ -61,16 +55,15 @@ struct Way {
     chart: Chart,
 }
 
-pub fn write(path: &Path, inputs: &Inputs, task: &Task<'_>, diagnosis: &Diagnosis) -> Result<()> {
+/// The whole page.
+pub fn render(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis) -> Result<String> {
     let way = descent(task, diagnosis)?;
-    let page = render_page("diagnosis.html", page(inputs, task, diagnosis, &way))?;
-    write_beside(path, |file| file.write_all(page.as_bytes()))?;
-    Ok(())
+    render_page("diagnosis.html", page(names, task, diagnosis, &way))
 }
 
-fn page(inputs: &Inputs, task: &Task<'_>, diagnosis: &Diagnosis, way: &Descent) -> Page {
+fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, way: &Descent) -> Page {
     let rows = task.pool.rows();
-    let target = |index: usize| target_name(inputs, index);
+    let (row_name, target) = (names.row, names.target);
     let what = if diagnosis.picks > 0 { "the picks" } else { "what ITL would pick" };
     let lost = !diagnosis.out_of_reach().is_empty();
     let picks = if diagnosis.picks == 0 { String::new() } else { format!(" and {} picks", grouped(diagnosis.picks)) };
@@ -91,7 +84,7 @@ fn page(inputs: &Inputs, task: &Task<'_>, diagnosis: &Diagnosis, way: &Descent) 
         taken: diagnosis.mean_share(|target| target.prior - target.now),
         picks: diagnosis.picks,
         next_gain: diagnosis.next.map_or(0.0, |next| next.value),
-        next_row: diagnosis.next.map_or_else(|| "every row is picked".into(), |next| row_name(inputs, next.row)),
+        next_row: diagnosis.next.map_or_else(|| "every row is picked".into(), |next| row_name(next.row)),
         guarantee: guarantee(diagnosis),
         targets: diagnosis.least_reachable().into_iter().take(MAX_TARGETS).map(|t| row(t, target(t.index))).collect(),
         target_count: diagnosis.targets.len(),
@@ -102,7 +95,7 @@ fn page(inputs: &Inputs, task: &Task<'_>, diagnosis: &Diagnosis, way: &Descent) 
              Var(f_x | y_B)·exp(2bΓ_n/κ) for the best b rows of its Markov boundary (Lemmas D.5 and D.6). Where the bound is the \
              prior variance, it says nothing."
         ),
-        facts: facts(diagnosis, |row| row_name(inputs, row)),
+        facts: facts(diagnosis, row_name),
         checks: checks(diagnosis, rows),
     }
 }

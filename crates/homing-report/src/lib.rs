@@ -1,13 +1,19 @@
-//! The report of a selection: one HTML file that asks for nothing from outside.
+//! Selections and diagnoses as a reader sees them: numbers, words, and one HTML file that asks for nothing from outside.
 //!
 //! [`Report`] is what is known, the drawing modules turn it into coordinates, and `report.html` lays it out.
 //! Ids, labels and file names are untrusted: the template engine escapes every text.
 
+#![allow(missing_docs, reason = "the fields are the names that the pages show")]
+
 mod chart;
+pub mod diagnosis;
+mod error;
 mod format;
 mod map;
 mod page;
 pub mod scale;
+pub mod story;
+pub mod text;
 mod thumbnail;
 
 use minijinja::Environment;
@@ -16,6 +22,7 @@ use minijinja::value::Serde;
 use serde::Serialize;
 
 pub use chart::{Axis, Chart, chart_at};
+pub use error::{Error, Result};
 pub use thumbnail::Thumbnail;
 
 /// Everything that a report may show. Lists may be empty; their section is then left out.
@@ -182,12 +189,12 @@ pub struct Target {
 }
 
 /// Writes the report as one HTML page.
-pub fn render(report: &Report) -> anyhow::Result<String> {
+pub fn render(report: &Report) -> Result<String> {
     render_page("report.html", page::page(report))
 }
 
 /// Fills one of the templates.
-pub fn render_page(template: &str, page: impl Serialize) -> anyhow::Result<String> {
+pub fn render_page(template: &str, page: impl Serialize) -> Result<String> {
     let mut pages = Environment::new();
     pages.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     pages.add_filter("fixed", format::fixed);
@@ -208,8 +215,8 @@ pub fn render_page(template: &str, page: impl Serialize) -> anyhow::Result<Strin
     pages.add_template("tables.html", include_str!("tables.html"))?;
     pages.add_template("report.html", include_str!("report.html"))?;
     pages.add_template("diagnosis.html", include_str!("diagnosis.html"))?;
-    pages.add_template("experiment.css", include_str!("../experiment/experiment.css"))?;
-    pages.add_template("experiment.html", include_str!("../experiment/experiment.html"))?;
+    pages.add_template("experiment.css", include_str!("experiment.css"))?;
+    pages.add_template("experiment.html", include_str!("experiment.html"))?;
     Ok(pages.get_template(template)?.render(Serde(page))?)
 }
 

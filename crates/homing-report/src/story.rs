@@ -2,8 +2,8 @@
 
 use homing::{Explanation, Plan, Projection, STRATEGIES, Selection, Task, explain};
 
-use crate::report::{Duplicate, Facts, Map, Near, Pick, Redundant, Report, Served, Target, Thumbnail, Why};
-use crate::terminal::grouped;
+use crate::text::grouped;
+use crate::{Duplicate, Facts, Map, Near, Pick, Redundant, Report, Served, Target, Thumbnail, Why};
 
 /// Points of the pool that the map shows.
 const MAP_POOL: usize = 3000;

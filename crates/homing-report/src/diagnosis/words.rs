@@ -3,11 +3,16 @@
 use homing::NEAR;
 
 use super::numbers::{Diagnosis, OUT_OF_REACH};
-use crate::inputs::Inputs;
-use crate::terminal::{grouped, short};
+use crate::text::{grouped, short};
 
 /// Targets that a sentence names.
 const NAMED: usize = 8;
+
+/// What rows and targets are called.
+pub struct Names<'a> {
+    pub row: &'a dyn Fn(usize) -> String,
+    pub target: &'a dyn Fn(usize) -> String,
+}
 
 /// One number: what it is called, its value, what it means, whether it is exact, where the paper has it.
 #[derive(serde::Serialize)]
@@ -227,16 +232,4 @@ pub fn reach_note(diagnosis: &Diagnosis, rows: usize) -> String {
         from(diagnosis.labelled_rows),
         diagnosis.picks,
     )
-}
-
-/// A row's id, or its number.
-pub fn row_name(inputs: &Inputs, row: usize) -> String {
-    match inputs.source.pool.ids() {
-        Some(ids) => format!("{} (row {row})", ids[row]),
-        None => format!("row {row}"),
-    }
-}
-
-pub fn target_name(inputs: &Inputs, row: usize) -> String {
-    inputs.targets.as_ref().map_or_else(|| row.to_string(), |targets| targets.id(row))
 }
