@@ -53,8 +53,8 @@ pub(crate) struct Ranked {
     score: f64,
 }
 
-/// Copies of one row, computed in different ways, have keys that agree at least to this share.
-const TWINS: f64 = 1e-6;
+/// Copies of one row, whose numbers are f64 dot products summed in different ways, have keys that agree at least to this share.
+const DOT_TWINS: f64 = 1e-6;
 
 impl Ranked {
     fn of(step: &Step) -> Self {
@@ -64,7 +64,7 @@ impl Ranked {
     /// Larger key first; ties and copies of one row go by row number.
     fn beats(&self, other: &Self, pool: Embeddings<'_>) -> bool {
         let (apart, scale) = ((self.key - other.key).abs(), self.key.abs().max(other.key.abs()));
-        let twins = || apart <= TWINS * scale && pool.row(self.row) == pool.row(other.row);
+        let twins = || apart <= DOT_TWINS * scale && pool.row(self.row) == pool.row(other.row);
         if apart <= TIE * scale || twins() { self.row < other.row } else { self.key > other.key }
     }
 }
