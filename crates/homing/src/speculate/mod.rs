@@ -387,6 +387,9 @@ impl<'a, T: Real> Ahead<'a> for Speculator<'a, T> {
         let Self { pool, rule, mut state, open, .. } = *self;
         let norms = pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>());
         state.fold();
-        Some(Box::new(Speculator::<f64>::start(pool, norms.concat().into(), rule, state, open)?))
+        let mut engine = Speculator::<f64>::start(pool, norms.concat().into(), rule, state, open)?;
+        // For the norms.
+        engine.passes += 1;
+        Some(Box::new(engine))
     }
 }
