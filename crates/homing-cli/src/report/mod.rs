@@ -5,6 +5,7 @@
 
 mod chart;
 mod format;
+pub mod frame;
 mod map;
 mod page;
 pub mod scale;
