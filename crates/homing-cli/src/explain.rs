@@ -9,7 +9,7 @@ use homing::theory::{Boundary, Model, boundary, reach};
 use homing::{Embeddings, Noise, Task};
 use serde::Serialize;
 
-use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, kernel_of, named_rows, on_threads, task_of};
+use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, named_rows};
 use crate::terminal::{grouped, plain_table, short};
 
 /// Targets that are explained unless some are named.
@@ -34,21 +34,11 @@ pub struct Arguments {
     /// Most rows a target.
     #[arg(long, default_value_t = 10)]
     most: usize,
-    /// Standard deviation ρ of the observation noise; by default ρ² is 0.01 × the mean squared norm of the pool.
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
-    noise_std: Option<f64>,
     /// How to print.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Subtract the pool's mean embedding first.
-    #[arg(long)]
-    center: bool,
-    /// linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
-    #[arg(long, default_value = "linear")]
-    kernel: String,
-    /// Threads; by default one for each core.
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[command(flatten)]
+    model: ModelArguments,
     #[command(flatten)]
     columns: ColumnArguments,
 }
@@ -89,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.most == 0 {
         bail!("--most 0 leaves no row to name; give at least 1");
     }
-    on_threads(arguments.threads, || explain(arguments))
+    arguments.model.on_threads(|| explain(arguments))
 }
 
 fn explain(arguments: &Arguments) -> Result<()> {
@@ -99,13 +89,12 @@ fn explain(arguments: &Arguments) -> Result<()> {
         observed: None,
         forbid: None,
         access: homing_pool::Access::Auto,
-        center: arguments.center,
+        center: arguments.model.center,
     };
     let inputs = Inputs::open(&files, &arguments.columns, &LimitArguments::default())?;
-    let kernel = kernel_of(&arguments.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))?;
-    let task = task_of(&inputs, &*kernel, &arguments.kernel)?;
-    let noise = arguments.noise_std.map_or_else(Noise::default, Noise::Std);
-    let model = Model::new(task, noise)?;
+    let kernel = arguments.model.kernel(&inputs)?;
+    let task = arguments.model.task(&inputs, &*kernel)?;
+    let model = Model::new(task, arguments.model.noise())?;
     let asked = asked(&arguments.target, &inputs, task.targets.map_or(0, |targets| targets.rows()))?;
     let explained = if let Some(path) = &arguments.picks {
         let picks = named_rows(path, &inputs.source.pool)?;

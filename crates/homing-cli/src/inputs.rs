@@ -5,8 +5,46 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Points, Product, Task};
+use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Noise, Points, Product, Task};
 use homing_pool::{Access, Pool, ReadOptions, RowList};
+
+/// How rows and labels are modelled.
+#[derive(Args)]
+pub struct ModelArguments {
+    /// Standard deviation ρ of the observation noise; by default ρ² is 0.01 × the mean squared norm of the pool.
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub noise_std: Option<f64>,
+    /// Subtract the pool's mean embedding first.
+    #[arg(long)]
+    pub center: bool,
+    /// linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
+    #[arg(long, default_value = "linear")]
+    kernel: String,
+    /// Threads; by default one for each core.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+impl ModelArguments {
+    pub fn noise(&self) -> Noise {
+        self.noise_std.map_or_else(Noise::default, Noise::Std)
+    }
+
+    /// The kernel that is named, for these files.
+    pub fn kernel(&self, inputs: &Inputs) -> Result<Box<dyn Kernel>> {
+        kernel_of(&self.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))
+    }
+
+    /// The task that the files make under the kernel.
+    pub fn task<'a>(&self, inputs: &'a Inputs, kernel: &'a dyn Kernel) -> Result<Task<'a>> {
+        task_of(inputs, kernel, self.kernel == "loss-gradient")
+    }
+
+    /// Runs `work` on so many threads.
+    pub fn on_threads<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        on_threads(self.threads, work)
+    }
+}
 
 /// Which columns (of a table), tensors or arrays (of a file that holds several) to read.
 #[derive(Args)]
@@ -232,8 +270,8 @@ fn number_groups(groups: Option<&[String]>) -> (Vec<String>, Option<Vec<usize>>)
     (names, numbered)
 }
 
-/// The points that a kernel compares, and the kernel.
-pub fn kernel_of(name: &str, classes: usize) -> Result<Box<dyn Kernel>> {
+/// The kernel of a name with its parameters.
+fn kernel_of(name: &str, classes: usize) -> Result<Box<dyn Kernel>> {
     let (name, parameters) = name.split_once(':').unwrap_or((name, ""));
     let numbers: Vec<f64> = parameters
         .split(':')
@@ -254,9 +292,8 @@ pub fn kernel_of(name: &str, classes: usize) -> Result<Box<dyn Kernel>> {
     })
 }
 
-/// The task that the inputs make under a kernel, which `name` names.
-pub fn task_of<'a>(inputs: &'a Inputs, kernel: &'a dyn Kernel, name: &str) -> Result<Task<'a>> {
-    let gradients = name == "loss-gradient";
+/// The task that the inputs make under a kernel, of embeddings or of loss gradients.
+fn task_of<'a>(inputs: &'a Inputs, kernel: &'a dyn Kernel, gradients: bool) -> Result<Task<'a>> {
     let pool = points_of(inputs.embeddings(&inputs.source.pool)?, inputs.source.probabilities(), gradients)?;
     let targets = match &inputs.targets {
         Some(source) => Some(points_of(inputs.embeddings(&source.pool)?, source.probabilities(), gradients)?),

@@ -12,9 +12,7 @@ use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
 use homing_report::story::{self, Story};
 use homing_report::{self as report, Facts};
 
-use crate::inputs::{
-    ColumnArguments, Files, Inputs, LimitArguments, PoolAccess, kernel_of, on_threads, refuse_overwriting, task_of,
-};
+use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, PoolAccess, refuse_overwriting};
 use crate::terminal::{Bar, grouped, memory, peak_memory_bytes, picks_table, seconds, short};
 
 #[derive(Args)]
@@ -30,9 +28,6 @@ pub struct Arguments {
     /// How to choose; `homing rules` lists all.
     #[arg(long, default_value = "itl")]
     rule: String,
-    /// Standard deviation ρ of the observation noise; by default ρ² is 0.01 × the mean squared norm of the pool.
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
-    noise_std: Option<f64>,
     /// Rows that are labelled already: a picks file, indices, ids, or their embeddings.
     #[arg(long, value_name = "FILE")]
     observed: Option<PathBuf>,
@@ -51,13 +46,12 @@ pub struct Arguments {
     /// Seed of everything random.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads; by default one for each core.
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
     /// Whether a .npy or .safetensors pool is mapped or read block by block; auto reads one that takes more than half of the memory.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pool_access: PoolAccess,
 
+    #[command(flatten)]
+    model: ModelArguments,
     #[command(flatten)]
     columns: ColumnArguments,
     #[command(flatten)]
@@ -67,14 +61,8 @@ pub struct Arguments {
 }
 
 #[derive(Args)]
-#[command(next_help_heading = "Targets, kernels and limits")]
+#[command(next_help_heading = "Targets and limits")]
 struct MoreArguments {
-    /// Subtract the pool's mean embedding first.
-    #[arg(long)]
-    center: bool,
-    /// linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
-    #[arg(long, default_value = "linear")]
-    kernel: String,
     /// Which targets count: a share (0.1), a number (20), or the most explanatory (max-det:20, max-dist:20).
     #[arg(long, value_name = "F")]
     target_sample: Option<String>,
@@ -121,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         bail!("--report writes a page to a file; name one, such as report.html");
     }
     let plan = plan_of(arguments)?;
-    on_threads(arguments.threads, || choose(arguments, plan))
+    arguments.model.on_threads(|| choose(arguments, plan))
 }
 
 fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
@@ -133,16 +121,15 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         observed: arguments.observed.as_deref(),
         forbid: more.forbid.as_deref(),
         access: arguments.pool_access.into(),
-        center: more.center,
+        center: arguments.model.center,
     };
     let inputs = Inputs::open(&files, &arguments.columns, &arguments.limits)?;
     plan.quotas = quotas(&more.quota, &inputs.group_names)?;
     plan.target_sampling = target_sampling(more.target_sample.as_deref(), &inputs)?;
     let reading = start.elapsed();
 
-    let classes = inputs.source.probabilities().map_or(0, |p| p.dim());
-    let kernel = kernel_of(&more.kernel, classes)?;
-    let task = Task { costs: inputs.source.pool.costs(), ..task_of(&inputs, &*kernel, &more.kernel)? };
+    let kernel = arguments.model.kernel(&inputs)?;
+    let task = Task { costs: inputs.source.pool.costs(), ..arguments.model.task(&inputs, &*kernel)? };
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();
     let selection = select(&task, &plan, |progress| {
@@ -180,8 +167,8 @@ fn write_results(
             pool_file: file_name(&arguments.pool),
             number_format: pool.dtype().into(),
             targets_file: arguments.targets.as_deref().map(file_name),
-            noise_is_default: arguments.noise_std.is_none(),
-            centred: arguments.more.center,
+            noise_is_default: arguments.model.noise_std.is_none(),
+            centred: arguments.model.center,
             read_seconds: reading.as_secs_f64(),
             choose_seconds: choosing.as_secs_f64(),
             peak_memory_bytes: peak_memory_bytes(),
@@ -257,7 +244,7 @@ fn plan_of(arguments: &Arguments) -> Result<Plan> {
     Ok(Plan {
         strategy,
         count: arguments.count,
-        noise: arguments.noise_std.map_or_else(Noise::default, Noise::Std),
+        noise: arguments.model.noise(),
         target_sampling: TargetSampling::All,
         round_size: more.round_size,
         seed: arguments.seed,

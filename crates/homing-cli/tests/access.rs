@@ -1,6 +1,7 @@
 //! Pools that are read from their file rather than mapped: the same picks, within the memory that is allowed.
 
 mod folder;
+#[path = "../../homing-pool/tests/npy/mod.rs"]
 mod npy;
 
 use std::fs::{self, File};
@@ -21,12 +22,13 @@ fn singles(rows: usize, dim: usize) -> Vec<u8> {
 /// The folder with a .npy pool of 300 × 3 numbers, and probabilities of pool and targets.
 fn folder() -> Folder {
     let folder = Folder::new();
-    fs::write(folder.path("pool.npy"), npy("<f4", "(300, 3)", &singles(300, 3))).unwrap();
+    fs::write(folder.path("pool.npy"), npy("<f4", false, "(300, 3)", &singles(300, 3))).unwrap();
     let row = |i: usize| {
         let p = (i + 1) as f32 / 302.0;
         [p, 1.0 - p].map(f32::to_le_bytes).concat()
     };
-    fs::write(folder.path("p.npy"), npy("<f4", "(300, 2)", &(0..300).flat_map(row).collect::<Vec<_>>())).unwrap();
+    fs::write(folder.path("p.npy"), npy("<f4", false, "(300, 2)", &(0..300).flat_map(row).collect::<Vec<_>>()))
+        .unwrap();
     folder.write("tp.csv", "0.3,0.7\n0.9,0.1\n");
     folder
 }
@@ -89,9 +91,9 @@ fn bytes_read(process: u32) -> Option<u64> {
 fn a_pool_that_shrinks_in_the_middle_ends_the_run_and_leaves_no_file() {
     let folder = folder();
     let (rows, dim) = (4000, 16);
-    let file = npy("<f4", &format!("({rows}, {dim})"), &singles(rows, dim));
+    let file = npy("<f4", false, &format!("({rows}, {dim})"), &singles(rows, dim));
     fs::write(folder.path("pool.npy"), &file).unwrap();
-    fs::write(folder.path("targets.npy"), npy("<f4", "(2, 16)", &singles(2, dim))).unwrap();
+    fs::write(folder.path("targets.npy"), npy("<f4", false, "(2, 16)", &singles(2, dim))).unwrap();
     // One pass a pick: far more work than is waited for.
     let arguments = "select pool.npy --targets targets.npy -n 3999 --rule k-means++ --pool-access read --out picks.csv \
                      --report report.html";
@@ -144,7 +146,7 @@ fn a_pool_larger_than_the_address_space_is_read() {
     }
     // Zeros but for a few rows: the file has holes, and takes no room on the disk.
     let (rows, dim) = (300_000, 512);
-    let header = npy("<f4", &format!("({rows}, {dim})"), &[]);
+    let header = npy("<f4", false, &format!("({rows}, {dim})"), &[]);
     let mut file = File::create(folder.path("pool.npy")).unwrap();
     file.set_len((header.len() + rows * dim * 4) as u64).unwrap();
     file.write_all(&header).unwrap();
@@ -154,7 +156,7 @@ fn a_pool_larger_than_the_address_space_is_read() {
         file.write_all(&singles(1 + i, dim)[i * dim * 4..]).unwrap();
     }
     drop(file);
-    fs::write(folder.path("targets.npy"), npy("<f4", &format!("(4, {dim})"), &singles(4, dim))).unwrap();
+    fs::write(folder.path("targets.npy"), npy("<f4", false, &format!("(4, {dim})"), &singles(4, dim))).unwrap();
 
     let select = "select pool.npy --targets targets.npy -n 2 --threads 2";
     let output = under_limit(&folder, &format!("{select} --verbose --out picks.csv"));

@@ -1,6 +1,7 @@
 //! The command, driven as a process: what it writes, and what it says when it cannot.
 
 mod folder;
+#[path = "../../homing-pool/tests/npy/mod.rs"]
 mod npy;
 
 use std::fs;
@@ -181,8 +182,11 @@ fn bad_files() {
     folder.refuses(&pool("foreign.npy"), &["foreign.npy"]);
     folder.write("foreign.parquet", "this is no parquet");
     folder.refuses(&pool("foreign.parquet"), &["foreign.parquet"]);
-    let (whole, flat, ints) =
-        (npy("<f4", "(5, 3)", &[0; 60]), npy("<f4", "(15,)", &[0; 60]), npy("<i8", "(5, 3)", &[0; 120]));
+    let (whole, flat, ints) = (
+        npy("<f4", false, "(5, 3)", &[0; 60]),
+        npy("<f4", false, "(15,)", &[0; 60]),
+        npy("<i8", false, "(5, 3)", &[0; 120]),
+    );
     fs::write(folder.path("cut.npy"), &whole[..whole.len() - 8]).unwrap();
     folder.refuses(&pool("cut.npy"), &["cut.npy"]);
     fs::write(folder.path("flat.npy"), flat).unwrap();

@@ -1,5 +1,6 @@
 //! The README's commands run as they stand, and its table of rules is the program's.
 
+#[path = "../../homing-pool/tests/npy/mod.rs"]
 mod npy;
 
 use std::fs;
@@ -26,7 +27,7 @@ fn every_homing_command_of_the_readme_runs() {
     for (name, rows, phase) in [("pool", 300, 0.0), ("targets", 6, 0.4)] {
         let path = folder.path().join(name);
         fs::write(path.with_extension("jsonl"), table(rows, phase)).unwrap();
-        fs::write(path.with_extension("npy"), npy("<f4", &format!("({rows}, 4)"), &waves(rows, phase))).unwrap();
+        fs::write(path.with_extension("npy"), npy("<f4", false, &format!("({rows}, 4)"), &waves(rows, phase))).unwrap();
     }
     let mut run = 0;
     for line in readme().lines().filter(|line| line.starts_with("homing ")) {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::format::{fixed, percent, thousands};
-use super::scale::{Scale, Tick, tenth};
+use super::frame::{self, Frame};
+use super::scale::{Scale, tenth};
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 244.0;
@@ -12,20 +13,13 @@ const TOP: f64 = 10.0;
 const BOTTOM: f64 = HEIGHT - 34.0;
 /// More points than this on a line could not be told apart.
 const MAX_POINTS: usize = 200;
-const LABEL_HEIGHT: f64 = 14.0;
 
 /// A line chart, ready to draw.
 #[derive(Debug, Serialize)]
 pub struct Chart {
-    width: f64,
-    height: f64,
-    left: f64,
-    right: f64,
-    top: f64,
-    bottom: f64,
+    #[serde(flatten)]
+    frame: Frame,
     x_max: f64,
-    x_ticks: Vec<Tick>,
-    y_ticks: Vec<Tick>,
     lines: Vec<Line>,
 }
 
@@ -71,22 +65,21 @@ pub fn chart_at<'a>(axis: &Axis, series: impl IntoIterator<Item = (&'a str, Vec<
     let x = Scale::new([0.0, x_max], [LEFT, right]);
     let y = Scale::new(y_domain, [BOTTOM, TOP]);
     let mut lines: Vec<Line> = series.iter().map(|(name, points)| line(name, points, axis, x, y)).collect();
-    part_labels(&mut lines);
-    Some(Chart {
+    frame::part(lines.iter_mut().map(|line| &mut line.label_y), TOP, BOTTOM - 3.0);
+    let frame = Frame {
         width: WIDTH,
         height: HEIGHT,
         left: LEFT,
         right,
         top: TOP,
         bottom: BOTTOM,
-        x_max,
         x_ticks: x.ticks(5.min(x_max as usize), |value, _| thousands(value as u64)),
         y_ticks: match axis {
             Axis::Share => y.ticks(5, |value, _| format!("{:.0}%", 100.0 * value)),
             Axis::Amount => y.ticks(5, |value, decimals| format!("{value:.decimals$}")),
         },
-        lines,
-    })
+    };
+    Some(Chart { frame, x_max, lines })
 }
 
 fn line(name: &str, points: &[(f64, f64)], axis: &Axis, x: Scale, y: Scale) -> Line {
@@ -98,7 +91,7 @@ fn line(name: &str, points: &[(f64, f64)], axis: &Axis, x: Scale, y: Scale) -> L
     let &(last_x, last_y) = points.last().expect("a line has two points or more");
     Line {
         name: name.to_owned(),
-        path: format!("M{}", joined(&|&(px, py)| format!("{} {}", x.at(px), y.at(py)))),
+        path: frame::line(points.iter().map(|&(px, py)| [x.at(px), y.at(py)])),
         xs: joined(&|&(px, _)| px.to_string()),
         ys: joined(&|&(_, py)| text(py)),
         heights: joined(&|&(_, py)| y.at(py).to_string()),
@@ -116,22 +109,6 @@ fn thin(values: &[f64]) -> Vec<(f64, f64)> {
         .map(|index| (index as f64, values[index]))
         .filter(|(_, value)| value.is_finite())
         .collect()
-}
-
-/// Moves the names at the ends of the lines apart, down first and then back up from the bottom.
-fn part_labels(lines: &mut [Line]) {
-    let mut order: Vec<usize> = (0..lines.len()).collect();
-    order.sort_by(|&a, &b| lines[a].label_y.total_cmp(&lines[b].label_y));
-    let mut lowest = TOP;
-    for &n in &order {
-        lines[n].label_y = lines[n].label_y.max(lowest);
-        lowest = lines[n].label_y + LABEL_HEIGHT;
-    }
-    let mut highest = BOTTOM - 3.0;
-    for &n in order.iter().rev() {
-        lines[n].label_y = tenth(lines[n].label_y.min(highest));
-        highest = lines[n].label_y - LABEL_HEIGHT;
-    }
 }
 
 #[cfg(test)]
@@ -154,7 +131,7 @@ mod tests {
         let chart = chart(&Axis::Share, series).unwrap();
         let mut heights: Vec<f64> = chart.lines.iter().map(|line| line.label_y).collect();
         heights.sort_by(f64::total_cmp);
-        assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= LABEL_HEIGHT - 0.1));
+        assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= frame::LABEL_HEIGHT - 0.1));
         assert!(heights[2] <= BOTTOM);
     }
 

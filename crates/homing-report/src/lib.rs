@@ -9,6 +9,7 @@ mod chart;
 pub mod diagnosis;
 mod error;
 mod format;
+pub mod frame;
 mod map;
 mod page;
 pub mod scale;

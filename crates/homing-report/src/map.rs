@@ -1,9 +1,8 @@
 //! The pool, the targets and the picks on a plane.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 
+use super::frame::dots;
 use super::scale::{Scale, Tick};
 use super::{Map, Pick};
 
@@ -59,12 +58,7 @@ pub fn draw(map: &Map, shown: &[Pick]) -> Option<Drawing> {
     let x = Scale::new(around([left, right], WIDTH), [0.0, WIDTH]);
     let y = Scale::new(around([low, high], HEIGHT), [HEIGHT, 0.0]);
     let place = |point: &[f32; 2]| finite(*point).then(|| [x.at(point[0].into()), y.at(point[1].into())]);
-    let dots = |points: &[[f32; 2]]| {
-        points.iter().filter_map(place).fold(String::new(), |mut path, [x, y]| {
-            write!(path, "M{x} {y}h0").expect("a string takes all text");
-            path
-        })
-    };
+    let dotted = |points: &[[f32; 2]]| dots(points.iter().filter_map(place));
 
     let marked = shown.len().min(map.picks.len());
     let pick = |(pick, point): (&Pick, &[f32; 2])| {
@@ -81,10 +75,10 @@ pub fn draw(map: &Map, shown: &[Pick]) -> Option<Drawing> {
         height: HEIGHT,
         x_ticks: x.ticks(8, |_, _| String::new()),
         y_ticks: y.ticks(6, |_, _| String::new()),
-        pool: map.pool.chunks(map.pool.len().div_ceil(LAYERS).max(1)).map(dots).collect(),
+        pool: map.pool.chunks(map.pool.len().div_ceil(LAYERS).max(1)).map(dotted).collect(),
         targets: map.targets.iter().enumerate().filter_map(target).collect(),
         picks: shown.iter().zip(&map.picks).rev().filter_map(pick).collect(),
-        more_picks: dots(&map.picks[marked..]),
+        more_picks: dotted(&map.picks[marked..]),
         explained: map.explained,
     })
 }

@@ -103,8 +103,8 @@ pub(crate) struct Scored {
 /// Keys that agree to this share are a tie: they differ by the order of summation.
 pub(crate) const TIE: f64 = 1e-12;
 
-/// Copies of one row, computed at different places of a matrix product, have keys that agree at least to this share.
-const TWINS: f64 = 1e-3;
+/// Copies of one row, whose numbers come from different places of a matrix product, have keys that agree at least to this share.
+const PRODUCT_TWINS: f64 = 1e-3;
 
 impl Scored {
     /// Larger key first, then smaller row.
@@ -131,13 +131,13 @@ pub(crate) fn contenders(scored: impl Iterator<Item = Scored> + Clone) -> Vec<Sc
         most = if leads { Some(key) } else { most };
         leads
     };
-    scored.filter(|one| one.reaches(&best, TWINS) && leads(one.key)).collect()
+    scored.filter(|one| one.reaches(&best, PRODUCT_TWINS) && leads(one.key)).collect()
 }
 
 /// The row that wins: the first, in rising order, that ties with the best or is a copy of it.
 pub(crate) fn winner(contenders: &[Scored], is_copy: impl Fn(usize, usize) -> bool) -> Option<Scored> {
     let best = contenders.iter().min_by(|a, b| a.order(b))?;
-    let wins = |one: &Scored| one.ties(best) || (one.reaches(best, TWINS) && is_copy(one.row, best.row));
+    let wins = |one: &Scored| one.ties(best) || (one.reaches(best, PRODUCT_TWINS) && is_copy(one.row, best.row));
     contenders.iter().copied().find(wins)
 }
 

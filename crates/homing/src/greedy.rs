@@ -9,7 +9,7 @@ use rand::seq::index;
 use crate::choose::Limits;
 use crate::random::{Stream, generator};
 use crate::strategy::{Batch, Choice};
-use crate::{Error, Plan, Result, Stop, Strategy, TargetSampling, Task};
+use crate::{Error, Plan, Result, Stop, TargetSampling, Task};
 
 /// What each pick is the best of.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -30,19 +30,6 @@ pub enum Greedy {
     },
 }
 
-/// Rules that pick greedily for a value F of all picks together, and that value.
-const VALUES: [(&str, &str); 4] = [
-    ("itl", "information"),
-    ("itl-exact", "information"),
-    ("undirected-itl", "information"),
-    ("vtl", "reduction of variance"),
-];
-
-/// The value that a rule's picks are greedy for.
-pub(crate) fn value_of(strategy: &Strategy) -> Option<&'static str> {
-    VALUES.iter().find(|(name, _)| *name == strategy.name()).map(|(_, value)| *value)
-}
-
 impl Greedy {
     /// What is promised of the picks, in one sentence; nothing for exact picks.
     ///
@@ -52,7 +39,7 @@ impl Greedy {
     pub fn guarantee(&self, task: &Task<'_>, plan: &Plan) -> Option<String> {
         let free = plan.quotas.is_empty() && !plan.repeat && plan.stop == Stop::default() && task.costs.is_none();
         let whole = plan.target_sampling == TargetSampling::All && task.noise_vars.is_none();
-        let value = value_of(&plan.strategy).filter(|_| free && whole);
+        let value = plan.strategy.value.filter(|_| free && whole);
         let unknown = |how: &str| {
             let why = if free && whole { "" } else { " with quotas, costs, stops, repetition or sampled targets" };
             format!("{how} greedy: no guarantee is known for {}{why}", plan.strategy.name())

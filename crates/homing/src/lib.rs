@@ -31,6 +31,7 @@ struct Readme;
 
 mod algebra;
 mod choose;
+mod copies;
 mod duplicates;
 mod embeddings;
 mod error;

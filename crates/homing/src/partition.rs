@@ -6,46 +6,32 @@ use std::ops::ControlFlow;
 use rand::RngExt;
 
 use crate::choose::Limits;
-use crate::greedy::value_of;
+use crate::copies::Copies;
 use crate::random::{Stream, generator};
 use crate::select::{Progress, noise_var};
 use crate::task::{Survey, check};
-use crate::{Embeddings, Ended, Error, Greedy, Noise, Plan, Points, Result, Selection, Task, select};
+use crate::{Embeddings, Ended, Error, Greedy, Noise, Plan, Result, Selection, Task, select};
 
 /// Copies of some rows, and what a task says of them.
 struct Part {
     rows: Vec<usize>,
-    points: Vec<f64>,
-    single: Vec<f32>,
+    points: Copies,
     costs: Option<Vec<f64>>,
     groups: Option<Vec<usize>>,
 }
 
 impl Part {
     fn new(task: &Task<'_>, rows: Vec<usize>) -> Self {
-        let (mut points, mut single) = (Vec::new(), Vec::new());
-        match task.pool {
-            Points::Embeddings(pool) if pool.fits_f32() => {
-                single = vec![0.0; rows.len() * pool.dim()];
-                pool.gather_f32(&rows, &mut single);
-            }
-            pool => points = pool.gather(&rows),
-        }
+        let points = Copies::gather(task.pool, &rows);
         let costs = task.costs.map(|costs| rows.iter().map(|&row| costs[row]).collect());
         let groups = task.groups.map(|groups| rows.iter().map(|&row| groups[row]).collect());
-        Self { rows, points, single, costs, groups }
+        Self { rows, points, costs, groups }
     }
 
     /// Greedy picks among its rows, numbered as in the pool.
     fn select(&self, task: &Task<'_>, plan: &Plan) -> Result<Selection> {
-        let dim = task.pool.dim();
-        let pool = if self.single.is_empty() {
-            Embeddings::new(&self.points[..], dim)?
-        } else {
-            Embeddings::new(&self.single[..], dim)?
-        };
         let part = Task {
-            pool: pool.into(),
+            pool: self.points.view(task.pool.dim())?.into(),
             observed_rows: &[],
             forbidden: &[],
             costs: self.costs.as_deref(),
@@ -123,7 +109,7 @@ pub(crate) fn select_partitioned(
     };
     union.sort_unstable();
     let mut chosen = if union.is_empty() { best.clone() } else { Part::new(task, union).select(&whole, &plan)? };
-    if value_of(&plan.strategy).is_some() && value(&best) > value(&chosen) {
+    if plan.strategy.value.is_some() && value(&best) > value(&chosen) {
         chosen = best;
     }
     task.check_read()?;

@@ -54,8 +54,8 @@ enum Source<'s, 'a> {
     Step(Box<Tracker<'a>>),
     /// Many picks a pass.
     Ahead(Box<dyn Ahead<'s> + 's>),
-    /// Each the best of so many random rows.
-    Sample(usize),
+    /// Each the best of so many random rows; how many were read for that so far.
+    Sample { size: usize, read: usize },
     /// Scored once.
     Top(IntoIter<(usize, f64)>),
 }
@@ -80,7 +80,7 @@ impl<'s, 'a> Round<'s, 'a> {
         number: u64,
     ) -> Result<Self> {
         if let Greedy::Stochastic { epsilon } = setup.plan.greedy {
-            let source = Source::Sample(sample_size(setup.pool.rows(), setup.plan.count, epsilon));
+            let source = Source::Sample { size: sample_size(setup.pool.rows(), setup.plan.count, epsilon), read: 0 };
             return Ok(Self { setup, source, left: size, number, passes: 0 });
         }
         let source = if let Some(engine) = speculator(setup, ledger, limits, number)? {
@@ -129,8 +129,9 @@ impl<'s, 'a> Round<'s, 'a> {
                     self.passes += tracker.passes;
                     self.source = Source::Top(top.into_iter());
                 }
-                Source::Sample(size) => {
+                Source::Sample { size, read } => {
                     let rows = sample(limits, *size, setup.plan.seed, picks.len() as u64);
+                    *read += rows.len();
                     return best_of(setup, ledger, picks, limits, &rows, self.number);
                 }
                 Source::Top(top) => return Ok(top.next()),
@@ -151,7 +152,8 @@ impl<'s, 'a> Round<'s, 'a> {
             + match &self.source {
                 Source::Step(tracker) => tracker.passes,
                 Source::Ahead(engine) => engine.passes(),
-                Source::Top(_) | Source::Sample(_) => 0,
+                Source::Sample { read, .. } => read.div_ceil(self.setup.pool.rows()),
+                Source::Top(_) => 0,
             }
     }
 }

@@ -47,6 +47,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// Where the paper has it.
     pub place: &'static str,
+    /// What the picks are worth together, where the score is what a pick adds to that.
+    value: Option<&'static str>,
     batch: Batch,
     choice: Choice,
     space: Space,
@@ -54,13 +56,15 @@ pub struct Entry {
 }
 
 macro_rules! strategies {
-    ($($name:literal $batch:ident $choice:ident $space:ident $rule:expr, $formula:literal, $summary:literal, $place:literal;)*) => {
+    ($($name:literal $batch:ident $choice:ident $space:ident $rule:expr, $formula:literal, $summary:literal, $place:literal
+        $(, adds $value:literal)?;)*) => {
         /// Every strategy that has a name.
         pub static STRATEGIES: &[Entry] = &[$(Entry {
             name: $name,
             formula: $formula,
             summary: $summary,
             place: $place,
+            value: [$($value)?].as_slice().first().copied(),
             batch: Batch::$batch,
             choice: Choice::$choice,
             space: Space::$space,
@@ -71,15 +75,15 @@ macro_rules! strategies {
 
 strategies! {
     "itl" Sequential Largest Given Itl(TargetNoise::Noisy),
-        "½ ln( Var(y_x|D) / Var(y_x|y_A,D) )", "most information about the targets", "Eq. 21";
+        "½ ln( Var(y_x|D) / Var(y_x|y_A,D) )", "most information about the targets", "Eq. 21", adds "information";
     "itl-exact" Sequential Largest Given Itl(TargetNoise::Free),
-        "½ ln( Var(y_x|D) / Var(y_x|f_A,D) )", "the same, targets without noise", "Eq. 1";
+        "½ ln( Var(y_x|D) / Var(y_x|f_A,D) )", "the same, targets without noise", "Eq. 1", adds "information";
     "ctl" Sequential Largest Given Ctl,
         "Σ_a Cor(f_x, f_a|D)", "most correlated with the targets", "§3, App. E";
     "vtl" Sequential Largest Given Vtl,
-        "Σ_a Cov(f_x, f_a|D)² / (Var(f_x|D) + ρ²)", "takes most variance from the targets", "App. H";
+        "Σ_a Cov(f_x, f_a|D)² / (Var(f_x|D) + ρ²)", "takes most variance from the targets", "App. H", adds "reduction of variance";
     "undirected-itl" Sequential Largest Given UndirectedItl,
-        "½ ln(1 + Var(f_x|D)/ρ²)", "most information about the pool (MaxDet)", "App. H.5";
+        "½ ln(1 + Var(f_x|D)/ρ²)", "most information about the pool (MaxDet)", "App. H.5", adds "information";
     "uncertainty" Sequential Largest Given Uncertainty,
         "Var(f_x|D)", "most uncertain", "App. H.5";
     "itl-top-b" TopB Largest Given Itl(TargetNoise::Noisy),
@@ -118,6 +122,7 @@ strategies! {
 #[derive(Clone)]
 pub struct Strategy {
     pub(crate) name: &'static str,
+    pub(crate) value: Option<&'static str>,
     pub(crate) rule: Arc<dyn Rule>,
     pub(crate) batch: Batch,
     pub(crate) choice: Choice,
@@ -127,7 +132,7 @@ pub struct Strategy {
 impl Strategy {
     /// A strategy for a rule that has no row in the table.
     pub fn new(name: &'static str, rule: impl Rule + 'static, batch: Batch, choice: Choice) -> Self {
-        Self { name, rule: Arc::new(rule), batch, choice, space: Space::Given }
+        Self { name, value: None, rule: Arc::new(rule), batch, choice, space: Space::Given }
     }
 
     /// `information-density` with another weight β of the similarity.
@@ -175,7 +180,8 @@ impl Strategy {
 
 impl From<&Entry> for Strategy {
     fn from(entry: &Entry) -> Self {
-        Self { name: entry.name, rule: (entry.rule)(), batch: entry.batch, choice: entry.choice, space: entry.space }
+        let &Entry { name, value, batch, choice, space, rule, .. } = entry;
+        Self { name, value, rule: rule(), batch, choice, space }
     }
 }
 

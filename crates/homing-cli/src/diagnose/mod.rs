@@ -7,14 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use homing::Noise;
 use homing_pool::{Access, Pool, ReadOptions, write_beside};
 use homing_report::diagnosis::{Diagnosis, Names, Question, Target, render};
 use serde::Serialize;
 
-use crate::inputs::{
-    ColumnArguments, Files, Inputs, LimitArguments, kernel_of, named_rows, on_threads, refuse_overwriting, task_of,
-};
+use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, named_rows, refuse_overwriting};
 use crate::terminal::{Steps, grouped};
 
 #[derive(Args)]
@@ -33,9 +30,6 @@ pub struct Arguments {
     /// Without --picks: how many rows the guarantee is asked for.
     #[arg(short = 'n', long, default_value_t = 10)]
     count: usize,
-    /// Standard deviation ρ of the observation noise; by default ρ² is 0.01 × the mean squared norm of the pool.
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
-    noise_std: Option<f64>,
     /// Values to tell the noise from: a column of numbers of the pool, or a file with a row for each of its rows.
     #[arg(long, value_name = "NAME|FILE")]
     values: Option<String>,
@@ -45,21 +39,14 @@ pub struct Arguments {
     /// Where to write the same as a page.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Subtract the pool's mean embedding first.
-    #[arg(long)]
-    center: bool,
-    /// linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
-    #[arg(long, default_value = "linear")]
-    kernel: String,
     /// Say nothing but the result and errors.
     #[arg(short, long)]
     quiet: bool,
     /// Seed of samples.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads; by default one for each core.
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[command(flatten)]
+    model: ModelArguments,
     #[command(flatten)]
     columns: ColumnArguments,
 }
@@ -90,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.count == 0 {
         bail!("-n 0 asks about no rows; give at least 1");
     }
-    on_threads(arguments.threads, || diagnose(arguments))
+    arguments.model.on_threads(|| diagnose(arguments))
 }
 
 fn diagnose(arguments: &Arguments) -> Result<()> {
@@ -105,7 +92,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         observed: arguments.observed.as_deref(),
         forbid: None,
         access: Access::Auto,
-        center: arguments.center,
+        center: arguments.model.center,
     };
     // A column of values is read as a cost is: a number a row.
     let inputs =
@@ -118,9 +105,9 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         Some(file) => Some(values_of_file(Path::new(file), inputs.source.pool.rows())?),
         None => values_of_pool(&inputs.source.pool),
     };
-    let kernel = kernel_of(&arguments.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))?;
-    let task = task_of(&inputs, &*kernel, &arguments.kernel)?;
-    let noise = arguments.noise_std.map_or_else(Noise::default, Noise::Std);
+    let kernel = arguments.model.kernel(&inputs)?;
+    let task = arguments.model.task(&inputs, &*kernel)?;
+    let noise = arguments.model.noise();
     let steps = Steps::new(arguments.quiet);
     let (count, values, seed) = (arguments.count, values.as_deref(), arguments.seed);
     let question = Question { task, noise, picks: &picks, count, values, seed };

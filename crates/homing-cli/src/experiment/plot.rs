@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use homing_report::scale::{Scale, Tick, tenth};
+use homing_report::frame::{self, Frame};
+use homing_report::scale::{Scale, tenth};
 use serde::Serialize;
 
 const LEFT: f64 = 40.0;
@@ -11,22 +12,15 @@ const RIGHT: f64 = 10.0;
 const BOTTOM: f64 = 34.0;
 /// Shades of a heat map.
 const SHADES: usize = 12;
-const LABEL_HEIGHT: f64 = 14.0;
 
 /// A plot, ready to draw.
 #[derive(Debug, Serialize)]
 pub struct Plot {
     title: String,
     note: String,
-    width: f64,
-    height: f64,
-    left: f64,
-    right: f64,
-    top: f64,
-    bottom: f64,
+    #[serde(flatten)]
+    frame: Frame,
     x_label: String,
-    x_ticks: Vec<Tick>,
-    y_ticks: Vec<Tick>,
     marks: Vec<Mark>,
     numbers: Vec<Label>,
     names: Vec<Label>,
@@ -65,15 +59,17 @@ impl Plot {
         Self {
             title: title.into(),
             note: note.into(),
-            width: size.width,
-            height: size.height,
-            left: LEFT,
-            right,
-            top: TOP,
-            bottom,
+            frame: Frame {
+                width: size.width,
+                height: size.height,
+                left: LEFT,
+                right,
+                top: TOP,
+                bottom,
+                x_ticks: scales.0.ticks(5, |value, decimals| format!("{value:.decimals$}")),
+                y_ticks: scales.1.ticks(4, |value, decimals| format!("{value:.decimals$}")),
+            },
             x_label: x_label.into(),
-            x_ticks: scales.0.ticks(5, |value, decimals| format!("{value:.decimals$}")),
-            y_ticks: scales.1.ticks(4, |value, decimals| format!("{value:.decimals$}")),
             marks: Vec::new(),
             numbers: Vec::new(),
             names: Vec::new(),
@@ -91,14 +87,15 @@ impl Plot {
     }
 
     pub fn line(&mut self, class: &str, points: &[(f64, f64)]) -> &mut Self {
-        let d = path(points.iter().map(|&point| self.at(point)));
+        let d = frame::line(points.iter().map(|&point| self.at(point)));
         self.mark(class, d)
     }
 
     /// A line whose name stands at its right end.
     pub fn named_line(&mut self, class: &str, name: &str, points: &[(f64, f64)]) -> &mut Self {
         if let Some(&(_, y)) = points.last() {
-            let label = Label { class: class.into(), x: self.right + 6.0, y: self.scales.1.at(y), text: name.into() };
+            let label =
+                Label { class: class.into(), x: self.frame.right + 6.0, y: self.scales.1.at(y), text: name.into() };
             self.names.push(label);
         }
         self.line(class, points)
@@ -108,28 +105,24 @@ impl Plot {
     pub fn band(&mut self, class: &str, points: &[(f64, f64, f64)]) -> &mut Self {
         let up = points.iter().map(|&(x, _, high)| (x, high));
         let down = points.iter().rev().map(|&(x, low, _)| (x, low));
-        let d = path(up.chain(down).map(|point| self.at(point))) + "Z";
+        let d = frame::line(up.chain(down).map(|point| self.at(point))) + "Z";
         self.mark(class, d)
     }
 
     /// A strip from top to bottom.
     pub fn strip(&mut self, class: &str, x: [f64; 2]) -> &mut Self {
-        let ([left, right], top, bottom) = (x.map(|x| self.scales.0.at(x)), self.top, self.bottom);
+        let ([left, right], top, bottom) = (x.map(|x| self.scales.0.at(x)), self.frame.top, self.frame.bottom);
         self.mark(class, format!("M{left} {top}H{right}V{bottom}H{left}Z"))
     }
 
     /// A bar on the horizontal axis.
     pub fn ruler(&mut self, class: &str, x: [f64; 2], level: usize) -> &mut Self {
-        let ([left, right], y) = (x.map(|x| self.scales.0.at(x)), self.bottom - 3.0 - 7.0 * level as f64);
+        let ([left, right], y) = (x.map(|x| self.scales.0.at(x)), self.frame.bottom - 3.0 - 7.0 * level as f64);
         self.mark(class, format!("M{left} {y}H{right}"))
     }
 
     pub fn dots(&mut self, class: &str, points: &[(f64, f64)]) -> &mut Self {
-        let mut d = String::new();
-        for &point in points {
-            let [x, y] = self.at(point);
-            write!(d, "M{x} {y}h0").expect("a string takes all text");
-        }
+        let d = frame::dots(points.iter().map(|&point| self.at(point)));
         self.mark(class, d)
     }
 
@@ -145,11 +138,13 @@ impl Plot {
     /// A map of values between 0 and 1 over the whole plot, row after row from the lowest, each of `columns`.
     pub fn heat(&mut self, columns: usize, values: &[f64]) -> &mut Self {
         let rows = values.len() / columns;
-        let (width, height) = ((self.right - self.left) / columns as f64, (self.bottom - self.top) / rows as f64);
+        let (width, height) =
+            ((self.frame.right - self.frame.left) / columns as f64, (self.frame.bottom - self.frame.top) / rows as f64);
         let mut shades = vec![String::new(); SHADES];
         for (i, value) in values.iter().enumerate() {
             let shade = ((value.clamp(0.0, 1.0) * SHADES as f64) as usize).min(SHADES - 1);
-            let (x, y) = (self.left + (i % columns) as f64 * width, self.bottom - (i / columns + 1) as f64 * height);
+            let (x, y) =
+                (self.frame.left + (i % columns) as f64 * width, self.frame.bottom - (i / columns + 1) as f64 * height);
             let (x, y, w, h) = (tenth(x), tenth(y), tenth(width + 0.3), tenth(height + 0.3));
             write!(shades[shade], "M{x} {y}h{w}v{h}h-{w}z").expect("a string takes all text");
         }
@@ -161,27 +156,9 @@ impl Plot {
 
     /// Moves the names at the ends of lines apart.
     pub fn finished(mut self) -> Self {
-        self.names.sort_by(|a, b| a.y.total_cmp(&b.y));
-        let mut lowest = self.top;
-        for name in &mut self.names {
-            name.y = name.y.max(lowest);
-            lowest = name.y + LABEL_HEIGHT;
-        }
-        let mut highest = self.bottom;
-        for name in self.names.iter_mut().rev() {
-            name.y = tenth(name.y.min(highest));
-            highest = name.y - LABEL_HEIGHT;
-        }
+        frame::part(self.names.iter_mut().map(|name| &mut name.y), self.frame.top, self.frame.bottom);
         self
     }
-}
-
-fn path(points: impl Iterator<Item = [f64; 2]>) -> String {
-    let mut d = String::new();
-    for (i, [x, y]) in points.enumerate() {
-        write!(d, "{}{x} {y}", if i == 0 { "M" } else { "L" }).expect("a string takes all text");
-    }
-    d
 }
 
 #[cfg(test)]
@@ -208,6 +185,9 @@ mod tests {
         }
         let plot = plot.finished();
         let heights: Vec<f64> = plot.names.iter().map(|name| name.y).collect();
-        assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= LABEL_HEIGHT - 0.1) && heights[2] <= plot.bottom);
+        assert!(
+            heights.windows(2).all(|pair| pair[1] - pair[0] >= frame::LABEL_HEIGHT - 0.1)
+                && heights[2] <= plot.frame.bottom
+        );
     }
 }

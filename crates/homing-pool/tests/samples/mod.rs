@@ -1,6 +1,9 @@
 //! Small valid files: the rows [1, 2, 3] and [4, 5, 6] with the ids `a` and `b`, in every format.
 #![allow(dead_code, reason = "each test binary uses some of them")]
 
+#[path = "../npy/mod.rs"]
+mod npy_file;
+
 use std::io::Write;
 use std::sync::Arc;
 
@@ -12,6 +15,8 @@ use homing_pool::Format;
 use parquet::arrow::ArrowWriter;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
+
+pub use npy_file::npy;
 
 pub const ROWS: [[f64; 3]; 2] = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
 
@@ -25,21 +30,6 @@ pub fn bytes_of<const SIZE: usize>(values: &[f64], to_bytes: impl Fn(f64) -> [u8
 
 pub fn f32_bytes(values: &[f64]) -> Vec<u8> {
     bytes_of(values, |x| (x as f32).to_le_bytes())
-}
-
-/// A .npy file with the header spelled out as NumPy does.
-pub fn npy(descr: &str, column_major: bool, shape: &str, data: &[u8]) -> Vec<u8> {
-    let order = if column_major { "True" } else { "False" };
-    let mut header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
-    while !(header.len() + 11).is_multiple_of(64) {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    file.extend(data);
-    file
 }
 
 pub fn plain_npy() -> Vec<u8> {

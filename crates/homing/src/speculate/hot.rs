@@ -2,101 +2,25 @@
 
 use std::collections::HashMap;
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::walk::Root;
 use super::{Lost, Ranked, Second, State, Step};
 use crate::algebra::dot;
+use crate::copies::Copies;
 use crate::embeddings::BLOCK;
 use crate::law::{LOST, LinearLaw, Variance};
 use crate::{Candidate, Embeddings, Points, Rule};
-
-/// Rows that one thread takes at a time.
-const SHARE: usize = 256;
 
 /// Some rows, and their numbers given all picks.
 #[derive(Clone)]
 pub(crate) struct Hot {
     rows: Vec<usize>,
-    points: Store,
+    points: Copies,
     numbers: Numbers,
     std_cov: Vec<f64>,
     /// Whether the second number is a sum of squares: most rows' is next to nothing, and may lose its digits.
     sums: bool,
-}
-
-/// Copies of rows, one after the other, in the narrower format that holds them exactly.
-#[derive(Clone)]
-enum Store {
-    Single(Vec<f32>),
-    Double(Vec<f64>),
-}
-
-impl Store {
-    fn gather(pool: Embeddings<'_>, rows: &[usize]) -> Self {
-        if pool.fits_f32() {
-            let mut points = vec![0.0; rows.len() * pool.dim()];
-            pool.gather_f32(rows, &mut points);
-            Store::Single(points)
-        } else {
-            Store::Double(Points::from(pool).gather(rows))
-        }
-    }
-
-    /// Some rows of it, by their places.
-    fn select(&self, places: &[usize], dim: usize) -> Self {
-        fn rows<T: Copy>(from: &[T], places: &[usize], dim: usize) -> Vec<T> {
-            places.iter().flat_map(|&at| &from[at * dim..(at + 1) * dim]).copied().collect()
-        }
-        match self {
-            Store::Single(points) => Store::Single(rows(points, places, dim)),
-            Store::Double(points) => Store::Double(rows(points, places, dim)),
-        }
-    }
-
-    fn append(&mut self, other: Self) {
-        match (self, other) {
-            (Store::Single(points), Store::Single(others)) => points.extend(others),
-            (Store::Double(points), Store::Double(others)) => points.extend(others),
-            _ => unreachable!("one pool has one format"),
-        }
-    }
-
-    fn truncate(&mut self, len: usize) {
-        match self {
-            Store::Single(points) => points.truncate(len),
-            Store::Double(points) => points.truncate(len),
-        }
-    }
-
-    /// Calls `f` with the products of every row with one or two functionals, in parallel.
-    fn products<T: Send>(
-        &self,
-        weights: (&[f64], Option<&[f64]>),
-        numbers: &mut [T],
-        f: impl Fn(f64, f64, &mut T) + Sync,
-    ) {
-        fn run<V: Copy + Into<f64> + Sync, T: Send>(
-            points: &[V],
-            (first, second): (&[f64], Option<&[f64]>),
-            numbers: &mut [T],
-            f: impl Fn(f64, f64, &mut T) + Sync,
-        ) {
-            let dim = first.len();
-            points.par_chunks(SHARE * dim).zip(numbers.par_chunks_mut(SHARE)).for_each(|(points, numbers)| {
-                Arch::new().dispatch(|| {
-                    for (x, number) in points.chunks_exact(dim).zip(numbers) {
-                        f(dot(x, first), second.map_or(0.0, |second| dot(x, second)), number);
-                    }
-                });
-            });
-        }
-        match self {
-            Store::Single(points) => run(points, weights, numbers, f),
-            Store::Double(points) => run(points, weights, numbers, f),
-        }
-    }
 }
 
 /// Var f_x given D, and the rule's second number: given the targets too, or the sum of squared covariances.
@@ -110,7 +34,7 @@ const NOTHING: Variance = Variance { value: 0.0, scale: 0.0 };
 impl Hot {
     /// No rows.
     pub fn none(pool: Embeddings<'_>, state: &State) -> Self {
-        let points = Store::gather(pool, &[]);
+        let points = Copies::gather(pool.into(), &[]);
         Self { rows: Vec::new(), points, numbers: Vec::new(), std_cov: Vec::new(), sums: state.wants.sq_cov }
     }
 
@@ -140,7 +64,7 @@ impl Hot {
         if numbers.iter().any(|(var, second)| var.is_lost() || second.is_lost()) {
             return Err(Lost);
         }
-        Ok(Self { rows: rows.to_vec(), points: Store::gather(pool, rows), numbers, ..Self::none(pool, state) })
+        Ok(Self { rows: rows.to_vec(), points: Copies::gather(pool.into(), rows), numbers, ..Self::none(pool, state) })
     }
 
     /// The best open row of the whole pool.

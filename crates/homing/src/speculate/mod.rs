@@ -9,6 +9,7 @@
 mod cold;
 mod hot;
 mod real;
+mod state;
 mod walk;
 mod warm;
 
@@ -18,12 +19,12 @@ use std::ops::RangeInclusive;
 
 use crate::algebra::norm_sq;
 use crate::choose::TIE;
-use crate::law::{Law, LinearLaw, condense};
-use crate::tracker::Targets;
-use crate::{Embeddings, Rule, Wants};
+use crate::{Embeddings, Rule};
 use cold::{Challenge, Cold};
 use hot::Hot;
 use real::Real;
+pub(crate) use state::State;
+use state::{Second, Step};
 use walk::Root;
 use warm::{Rivals, Warm};
 
@@ -44,21 +45,6 @@ const TRIAL: usize = 10;
 /// Passes that made hardly a pick, since too many rows came within rounding, after which the precision is too low.
 const MOST_FLOODS: usize = 3;
 
-/// One pick, drafted or made: the functionals that it changes the candidates' numbers by.
-#[derive(Clone)]
-pub(crate) struct Step {
-    row: usize,
-    key: f64,
-    score: f64,
-    /// Σφ under the law given D, and Var f + ρ²; Var f alone.
-    data: Vec<f64>,
-    total: f64,
-    var: f64,
-    /// Σ_a Var f_a before it.
-    target_var: f64,
-    second: Second,
-}
-
 /// A row with its key and score.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ranked {
@@ -67,8 +53,8 @@ pub(crate) struct Ranked {
     score: f64,
 }
 
-/// Copies of one row, computed in different ways, have keys that agree at least to this share.
-const TWINS: f64 = 1e-6;
+/// Copies of one row, whose numbers are f64 dot products summed in different ways, have keys that agree at least to this share.
+const DOT_TWINS: f64 = 1e-6;
 
 impl Ranked {
     fn of(step: &Step) -> Self {
@@ -78,50 +64,9 @@ impl Ranked {
     /// Larger key first; ties and copies of one row go by row number.
     fn beats(&self, other: &Self, pool: Embeddings<'_>) -> bool {
         let (apart, scale) = ((self.key - other.key).abs(), self.key.abs().max(other.key.abs()));
-        let twins = || apart <= TWINS * scale && pool.row(self.row) == pool.row(other.row);
+        let twins = || apart <= DOT_TWINS * scale && pool.row(self.row) == pool.row(other.row);
         if apart <= TIE * scale || twins() { self.row < other.row } else { self.key > other.key }
     }
-}
-
-/// What a step holds for the rule's second number.
-#[derive(Clone)]
-enum Second {
-    None,
-    /// Σ_A φ and its total under the law given the targets too (ITL).
-    Joint {
-        weights: Vec<f64>,
-        total: f64,
-    },
-    /// Σ_a c_a f_a with c the pick's covariances with the targets, and ‖c‖² (VTL).
-    Squares {
-        weights: Vec<f64>,
-        norm_sq: f64,
-    },
-    /// Σ_a f_a / σ_a before this pick: what it was chosen by (CTL).
-    Standardised {
-        weights: Vec<f64>,
-    },
-}
-
-impl Second {
-    fn weights(&self) -> Option<&[f64]> {
-        match self {
-            Second::None => None,
-            Second::Joint { weights, .. } | Second::Squares { weights, .. } | Second::Standardised { weights } => {
-                Some(weights)
-            }
-        }
-    }
-}
-
-/// The laws and targets at some point of the selection; all in f64.
-#[derive(Clone)]
-pub(crate) struct State {
-    data: LinearLaw,
-    joint: Option<LinearLaw>,
-    targets: Option<Targets>,
-    wants: Wants,
-    noise_var: f64,
 }
 
 /// The digits of a variance are gone, or the precision is too low; the next engine knows what to do.
@@ -137,89 +82,6 @@ pub(crate) trait Ahead<'a> {
 
     /// The engine that goes on after this one is lost; none where only the plain one can.
     fn climb(self: Box<Self>) -> Option<Box<dyn Ahead<'a> + 'a>>;
-}
-
-impl State {
-    /// None for laws that are not in weight space.
-    pub fn new(
-        mut data: Law<'_>,
-        joint: Option<Law<'_>>,
-        targets: Option<Targets>,
-        wants: Wants,
-        noise_var: f64,
-    ) -> Option<Self> {
-        // VTL sees the targets through ΨᵀΨ alone, and no more rows than dimensions say all of that.
-        let many = |targets: &Targets| wants.sq_cov && targets.vars.len() > targets.dim;
-        let targets = targets.map(|targets| match targets {
-            targets if many(&targets) => Targets::new(condense(&targets.points, targets.dim), targets.dim, &mut data),
-            targets => targets,
-        });
-        let linear = |law: Law<'_>| match law {
-            Law::Linear(law) => Some(law),
-            Law::Dual(_) => None,
-        };
-        let joint = match joint {
-            Some(joint) => Some(linear(joint)?),
-            None => None,
-        };
-        Some(Self { data: linear(data)?, joint, targets, wants, noise_var })
-    }
-
-    /// What the next pick is chosen by beside the candidates' own numbers (CTL).
-    fn standardised(&self) -> Option<Vec<f64>> {
-        let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
-        Some(self.data.functional(&targets.standardised().collect::<Vec<_>>()))
-    }
-
-    /// Observes a chosen row.
-    fn observe(&mut self, pool: Embeddings<'_>, Ranked { row, key, score }: Ranked) -> Result<Step, Lost> {
-        let x = &pool.row(row)[..];
-        let (standardised, target_var) = (self.standardised(), self.target_var());
-        let var = self.data.var(x);
-        if var.is_lost() {
-            return Err(Lost);
-        }
-        let total = var.value + self.noise_var;
-        let weights = self.data.functional(&[(1.0, x)]);
-        let mut second = standardised.map_or(Second::None, |weights| Second::Standardised { weights });
-        if let Some(joint) = &mut self.joint {
-            let var = joint.var(x);
-            if var.is_lost() {
-                return Err(Lost);
-            }
-            let (total, weights) = (var.value + self.noise_var, joint.functional(&[(1.0, x)]));
-            joint.push(x, weights.clone(), self.noise_var, total);
-            second = Second::Joint { weights, total };
-        }
-        if let Some(targets) = self.targets.as_mut().filter(|_| self.wants.sq_cov || self.wants.std_cov) {
-            let covs: Vec<f64> = targets.iter().map(|a| crate::algebra::dot(a, &weights)).collect();
-            if self.wants.sq_cov {
-                let terms: Vec<(f64, &[f64])> = covs.iter().copied().zip(targets.iter()).collect();
-                let norm_sq = norm_sq(&covs);
-                second = Second::Squares { weights: self.data.functional(&terms), norm_sq };
-            }
-            for (var, c) in targets.vars.iter_mut().zip(&covs) {
-                var.value -= c * c / total;
-                if var.is_lost() {
-                    return Err(Lost);
-                }
-            }
-        }
-        self.data.push(x, weights.clone(), self.noise_var, total);
-        Ok(Step { row, key, score, data: weights, total, var: var.value, target_var, second })
-    }
-
-    /// Brings the laws into their shortest form.
-    fn fold(&mut self) {
-        self.data.rebase();
-        if let Some(joint) = &mut self.joint {
-            joint.rebase();
-        }
-    }
-
-    fn target_var(&self) -> f64 {
-        self.targets.as_ref().map_or(0.0, Targets::total_var)
-    }
 }
 
 /// Picks that are yet to be verified.
@@ -525,6 +387,9 @@ impl<'a, T: Real> Ahead<'a> for Speculator<'a, T> {
         let Self { pool, rule, mut state, open, .. } = *self;
         let norms = pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>());
         state.fold();
-        Some(Box::new(Speculator::<f64>::start(pool, norms.concat().into(), rule, state, open)?))
+        let mut engine = Speculator::<f64>::start(pool, norms.concat().into(), rule, state, open)?;
+        // For the norms.
+        engine.passes += 1;
+        Some(Box::new(engine))
     }
 }

@@ -1,11 +1,10 @@
 //! Steps taken by whole blocks of rows: one matrix product, then a few operations a row and step.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Accum, Mat, MatRef};
 
 use super::real::Real;
 use super::{Second, State, Step};
-use crate::algebra::norm_sq;
+use crate::algebra::{norm_sq, product};
 use crate::embeddings::BLOCK;
 
 /// Terms that are summed in f32 before they join a longer sum.
@@ -52,7 +51,7 @@ impl<T: Real> Probes<T> {
             let accumulate = if k == 0 { Accum::Replace } else { Accum::Add };
             let made = products.made.as_mut().subcols_mut(0, len);
             let probes = self.matrix.as_ref().subcols(k, run);
-            matmul(made, accumulate, probes, rows.subrows(k, run), T::of(1.0), Par::Seq);
+            product(made, accumulate, probes, rows.subrows(k, run), T::of(1.0));
         }
         products.columns.as_mut().subrows_mut(0, len).copy_from(products.made.as_ref().subcols(0, len).transpose());
     }

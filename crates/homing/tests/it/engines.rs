@@ -42,6 +42,27 @@ pub fn assert_same(plain: &Selection, ahead: &Selection, what: &str) {
     }
 }
 
+fn assert_same_picks(plain: &Selection, ahead: &Selection, what: &str) {
+    assert_eq!(plain.indices(), ahead.indices(), "{what}");
+}
+
+/// Lets both engines make `count` picks by every rule under every noise, and hands them over with a name.
+fn compare(
+    task: &Task<'_>,
+    rules: &[&str],
+    noises: impl IntoIterator<Item = Noise>,
+    count: usize,
+    check: impl Fn(&Selection, &Selection, &str),
+) {
+    for noise in noises {
+        for rule in rules {
+            let plan = Plan { strategy: rule.parse().unwrap(), count, noise, ..Plan::default() };
+            let (plain, ahead) = both(task, &plan);
+            check(&plain, &ahead, &format!("{rule}, {noise:?}"));
+        }
+    }
+}
+
 #[test]
 fn the_same_picks_in_fewer_passes() {
     let mut rng = rng(1);
@@ -50,14 +71,11 @@ fn the_same_picks_in_fewer_passes() {
     let (pool, targets) = data.split_at(rows * dim);
     let pool = Embeddings::new(pool, dim).unwrap();
     let targets = Embeddings::new(&targets[..12 * dim], dim).unwrap();
-    for rule in RULES {
-        for std in [0.01, 0.1, 1.0] {
-            let plan = Plan { strategy: rule.parse().unwrap(), count: 60, noise: Noise::Std(std), ..Plan::default() };
-            let (plain, ahead) = both(&Task::new(pool, Some(targets.into())), &plan);
-            assert_same(&plain, &ahead, &format!("{rule}, ρ = {std}"));
-            assert!(ahead.passes < plain.passes, "{rule}, ρ = {std}: {} passes, plain {}", ahead.passes, plain.passes);
-        }
-    }
+    let task = Task::new(pool, Some(targets.into()));
+    compare(&task, &RULES, [0.01, 0.1, 1.0].map(Noise::Std), 60, |plain, ahead, what| {
+        assert_same(plain, ahead, what);
+        assert!(ahead.passes < plain.passes, "{what}: {} passes, plain {}", ahead.passes, plain.passes);
+    });
 }
 
 #[test]
@@ -73,15 +91,8 @@ fn duplicates_zero_rows_and_targets_in_the_pool() {
     let targets: Vec<f32> = data[10 * dim..16 * dim].to_vec();
     let pool = Embeddings::new(&data[..], dim).unwrap();
     let task = Task::new(pool, Some(Embeddings::new(&targets[..], dim).unwrap().into()));
-    let observed = [10, 11, 4000];
-    for rule in RULES {
-        for std in [0.03, 0.3] {
-            let plan = Plan { strategy: rule.parse().unwrap(), count: 80, noise: Noise::Std(std), ..Plan::default() };
-            let task = Task { observed_rows: &observed, forbidden: &[20, 21], ..task };
-            let (plain, ahead) = both(&task, &plan);
-            assert_same(&plain, &ahead, &format!("{rule}, ρ = {std}"));
-        }
-    }
+    let task = Task { observed_rows: &[10, 11, 4000], forbidden: &[20, 21], ..task };
+    compare(&task, &RULES, [0.03, 0.3].map(Noise::Std), 80, assert_same);
 }
 
 #[test]
@@ -98,11 +109,7 @@ fn every_number_format_and_a_centred_pool() {
         let pool = Embeddings::new(values, dim).unwrap();
         let mean = pool.mean();
         for (pool, targets) in [(pool, targets), (pool.centered(&mean), targets.centered(&mean))] {
-            for rule in RULES {
-                let plan = Plan { strategy: rule.parse().unwrap(), count: 30, ..Plan::default() };
-                let (plain, ahead) = both(&Task::new(pool, Some(targets.into())), &plan);
-                assert_same(&plain, &ahead, rule);
-            }
+            compare(&Task::new(pool, Some(targets.into())), &RULES, [Noise::default()], 30, assert_same);
         }
     }
 }
@@ -114,11 +121,7 @@ fn more_targets_than_dimensions_and_more_picks_than_dimensions() {
     let data = clustered(&mut rng, rows + 50, dim, 5);
     let (pool, targets) = data.split_at(rows * dim);
     let task = Task::new(Embeddings::new(pool, dim).unwrap(), Some(Embeddings::new(targets, dim).unwrap().into()));
-    for rule in RULES {
-        let plan = Plan { strategy: rule.parse().unwrap(), count: 150, ..Plan::default() };
-        let (plain, ahead) = both(&task, &plan);
-        assert_same(&plain, &ahead, rule);
-    }
+    compare(&task, &RULES, [Noise::default()], 150, assert_same);
 }
 
 #[test]
@@ -129,11 +132,7 @@ fn where_digits_are_lost_the_plain_engine_takes_over() {
     let targets: Vec<f32> = data[..3 * dim].to_vec();
     let task =
         Task::new(Embeddings::new(&data[..], dim).unwrap(), Some(Embeddings::new(&targets[..], dim).unwrap().into()));
-    for rule in RULES {
-        let plan = Plan { strategy: rule.parse().unwrap(), count: 30, noise: Noise::Std(1e-6), ..Plan::default() };
-        let (plain, ahead) = both(&task, &plan);
-        assert_same(&plain, &ahead, rule);
-    }
+    compare(&task, &RULES, [Noise::Std(1e-6)], 30, assert_same);
 }
 
 #[test]
@@ -143,11 +142,7 @@ fn norms_that_f32_cannot_square_are_left_to_the_plain_engine() {
         let data: Vec<f64> = clustered(&mut rng, 5000, 12, 5).into_iter().map(|x| f64::from(x) * scale).collect();
         let pool = Embeddings::new(&data[..], 12).unwrap();
         let task = Task::new(pool, Some(Embeddings::new(&data[60..132], 12).unwrap().into()));
-        for rule in RULES {
-            let plan = Plan { strategy: rule.parse().unwrap(), count: 20, ..Plan::default() };
-            let (plain, ahead) = both(&task, &plan);
-            assert_eq!(plain.indices(), ahead.indices(), "{rule} at {scale}");
-        }
+        compare(&task, &RULES, [Noise::default()], 20, assert_same_picks);
     }
 }
 
@@ -162,13 +157,7 @@ fn few_distinct_rows_many_times() {
     let targets = clustered(&mut rng, 8, dim, 4);
     let targets = Embeddings::new(&targets[..], dim).unwrap();
     let task = Task::new(Embeddings::new(&data[..], dim).unwrap(), Some(targets.into()));
-    for rule in RULES {
-        for std in [1e-3, 1e-2] {
-            let plan = Plan { strategy: rule.parse().unwrap(), count: 45, noise: Noise::Std(std), ..Plan::default() };
-            let (plain, ahead) = both(&task, &plan);
-            assert_eq!(plain.indices(), ahead.indices(), "{rule}, ρ = {std}");
-        }
-    }
+    compare(&task, &RULES, [1e-3, 1e-2].map(Noise::Std), 45, assert_same_picks);
 }
 
 #[test]
@@ -179,13 +168,7 @@ fn targets_from_the_pool_under_little_noise() {
     let targets: Vec<f32> = [10, 400, 3000].into_iter().flat_map(|i| data[i * dim..(i + 1) * dim].to_vec()).collect();
     let targets = Embeddings::new(&targets[..], dim).unwrap();
     let task = Task::new(Embeddings::new(&data[..], dim).unwrap(), Some(targets.into()));
-    for rule in RULES {
-        for std in [1e-4, 1e-3] {
-            let plan = Plan { strategy: rule.parse().unwrap(), count: 8, noise: Noise::Std(std), ..Plan::default() };
-            let (plain, ahead) = both(&task, &plan);
-            assert_eq!(plain.indices(), ahead.indices(), "{rule}, ρ = {std}");
-        }
-    }
+    compare(&task, &RULES, [1e-4, 1e-3].map(Noise::Std), 8, assert_same_picks);
 }
 
 /// Rows of one norm tie at first for a rule that goes by variance alone, all within the rounding of f32.
@@ -224,9 +207,7 @@ fn negative_correlations() {
         let view = |values| Embeddings::new(values, dim).unwrap();
         let observed_points = Some(view(&observed[..]).into());
         let task = Task { observed_points, ..Task::new(view(&data[..]), Some(view(&targets[..]).into())) };
-        let plan = Plan { strategy: "ctl".parse().unwrap(), count: 20, noise: Noise::Std(1.0), ..Plan::default() };
-        let (plain, ahead) = both(&task, &plan);
-        assert_eq!(plain.indices(), ahead.indices(), "{size}");
+        compare(&task, &["ctl"], [Noise::Std(1.0)], 20, assert_same_picks);
     }
 }
 
@@ -240,11 +221,6 @@ fn targets_and_noise_beyond_f32() {
         let targets: Vec<f32> = clustered(&mut rng, 5, dim, 3).iter().map(|x| x * scale).collect();
         let targets = Embeddings::new(&targets[..], dim).unwrap();
         let task = Task::new(Embeddings::new(&data[..], dim).unwrap(), Some(targets.into()));
-        for rule in ["vtl", "undirected-itl"] {
-            let noise = Noise::Std(std);
-            let plan = Plan { strategy: rule.parse().unwrap(), count: 5, noise, ..Plan::default() };
-            let (plain, ahead) = both(&task, &plan);
-            assert_eq!(plain.indices(), ahead.indices(), "{rule}, targets × {scale}, ρ = {std}");
-        }
+        compare(&task, &["vtl", "undirected-itl"], [Noise::Std(std)], 5, assert_same_picks);
     }
 }

@@ -62,6 +62,18 @@ fn what_is_promised_is_kept_on_average() {
 }
 
 #[test]
+fn samples_are_counted_as_shares_of_a_pass() {
+    with(1000, |task| {
+        for (epsilon, count) in [(0.5, 10), (0.1, 10), (0.01, 20)] {
+            // Each of n picks reads ⌈(m/n)·ln(1/ε)⌉ rows; one pass before them finds the noise.
+            let sample = (1000.0 / count as f64 * f64::ln(1.0 / epsilon)).ceil() as usize;
+            let want = 1 + (count * sample).div_ceil(1000);
+            assert_eq!(run(task, &plan("itl", count, Greedy::Stochastic { epsilon })).passes, want, "ε = {epsilon}");
+        }
+    });
+}
+
+#[test]
 fn seeds_decide_and_threads_do_not() {
     with(2000, |task| {
         for greedy in [Greedy::Stochastic { epsilon: 0.3 }, Greedy::Partitioned { parts: 3 }] {

@@ -1,0 +1,82 @@
+//! What every picture is made of: a frame with axes, paths through points, names that stand apart.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::scale::{Tick, tenth};
+
+/// Room that a name takes, from line to line.
+pub const LABEL_HEIGHT: f64 = 14.0;
+
+/// A box to draw in, and the ticks on its axes.
+#[derive(Debug, Serialize)]
+pub struct Frame {
+    pub width: f64,
+    pub height: f64,
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+    pub x_ticks: Vec<Tick>,
+    pub y_ticks: Vec<Tick>,
+}
+
+/// A line from point to point.
+pub fn line(points: impl IntoIterator<Item = [f64; 2]>) -> String {
+    shapes(points, |i| if i == 0 { ("M", "") } else { ("L", "") })
+}
+
+/// Dots, round under a round line cap.
+pub fn dots(points: impl IntoIterator<Item = [f64; 2]>) -> String {
+    shapes(points, |_| ("M", "h0"))
+}
+
+fn shapes(
+    points: impl IntoIterator<Item = [f64; 2]>,
+    around: impl Fn(usize) -> (&'static str, &'static str),
+) -> String {
+    points.into_iter().enumerate().fold(String::new(), |mut path, (i, [x, y])| {
+        let (before, after) = around(i);
+        write!(path, "{before}{x} {y}{after}").expect("a string takes all text");
+        path
+    })
+}
+
+/// Moves names apart that stand at these heights, down first and then back up from the bottom.
+pub fn part<'h>(heights: impl IntoIterator<Item = &'h mut f64>, top: f64, bottom: f64) {
+    let mut heights: Vec<&mut f64> = heights.into_iter().collect();
+    heights.sort_by(|a, b| a.total_cmp(b));
+    let mut lowest = top;
+    for height in &mut heights {
+        **height = height.max(lowest);
+        lowest = **height + LABEL_HEIGHT;
+    }
+    let mut highest = bottom;
+    for height in heights.iter_mut().rev() {
+        **height = tenth(height.min(highest));
+        highest = **height - LABEL_HEIGHT;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_at_one_height_stand_apart_and_inside() {
+        for at in [0.0, 50.0, 100.0] {
+            let mut heights = [at; 3];
+            part(&mut heights, 0.0, 100.0);
+            heights.sort_by(f64::total_cmp);
+            assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= LABEL_HEIGHT - 0.1), "{heights:?}");
+            assert!(heights[0] >= 0.0 && heights[2] <= 100.0, "{heights:?}");
+        }
+    }
+
+    #[test]
+    fn paths_by_hand() {
+        assert_eq!(line([[0.0, 1.5], [2.0, 3.0]]), "M0 1.5L2 3");
+        assert_eq!(dots([[0.0, 1.5], [2.0, 3.0]]), "M0 1.5h0M2 3h0");
+    }
+}
