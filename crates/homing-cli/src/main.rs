@@ -4,8 +4,12 @@
 mod demo;
 mod diagnose;
 mod digits;
+#[cfg(feature = "train")]
+mod embed;
 mod experiment;
 mod explain;
+#[cfg(feature = "train")]
+mod finetune;
 mod inputs;
 mod rules;
 mod select;
@@ -33,6 +37,12 @@ enum Command {
     Explain(Box<explain::Arguments>),
     /// Draw the method and its theory on small Gaussian processes.
     Experiment(experiment::Arguments),
+    /// Embed a data set with a network, as a pool to choose from.
+    #[cfg(feature = "train")]
+    Embed(Box<embed::Arguments>),
+    /// Choose, label, fine-tune a network, repeat (Algorithm 1).
+    #[cfg(feature = "train")]
+    Finetune(Box<finetune::Arguments>),
     /// List the rules: name, what each wants, formula.
     Rules,
     /// Do the main job on handwritten digits that the binary carries, and write a report.
@@ -50,6 +60,10 @@ fn main() -> ExitCode {
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Experiment(arguments) => experiment::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Embed(arguments) => embed::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Finetune(arguments) => finetune::run(&arguments),
         Command::Rules => rules::print(),
         Command::Demo(arguments) => demo::run(&arguments),
     };

@@ -20,6 +20,19 @@ impl Bar {
         Self(bar)
     }
 
+    #[cfg(feature = "train")]
+    pub fn counting(what: &str, count: usize, quiet: bool) -> Self {
+        let bar = Self::new(count, quiet);
+        let style = ProgressStyle::with_template(&format!("{what} {{bar:32}} {{pos}}/{{len}} {{eta}} left"));
+        bar.0.set_style(style.expect("a fixed template"));
+        bar
+    }
+
+    #[cfg(feature = "train")]
+    pub fn inc(&self, more: usize) {
+        self.0.inc(more as u64);
+    }
+
     pub fn tell(&self, progress: Progress<'_>) {
         self.0.set_message(format!("{:.2} nats", progress.pick.information));
         self.0.set_position(progress.pick.rank as u64);

@@ -12,6 +12,8 @@ mod format;
 pub mod frame;
 mod map;
 mod page;
+mod plot;
+pub mod plots;
 pub mod scale;
 pub mod story;
 pub mod text;

@@ -8,7 +8,7 @@ use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::candidates::{Round as Asked, Source, source};
+use crate::candidates::{Round as Asked, source};
 use crate::embed::{Embedded, Kind};
 use crate::labels::{Answer, Oracle};
 use crate::learner::{Curve, Examples, Labelled, Learner, Lesson, Until, accuracy};

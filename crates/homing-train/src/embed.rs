@@ -119,6 +119,11 @@ impl Embedded {
         Ok(Embeddings::new(&self.probabilities[..], self.classes)?)
     }
 
+    /// The same as they are.
+    pub fn likely(&self) -> &[f32] {
+        &self.probabilities
+    }
+
     /// The points at which f is observed.
     pub fn points(&self) -> Result<Points<'_>> {
         match self.kind {

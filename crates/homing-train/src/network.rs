@@ -171,7 +171,7 @@ impl<N: Net> Learner for Network<N> {
 }
 
 fn numbers(tensor: Tensor<2>) -> Vec<f32> {
-    tensor.into_data().into_vec().expect("f32 on every device")
+    tensor.into_data().try_into_vec().expect("f32 on every device")
 }
 
 fn unfit(error: impl std::fmt::Display) -> Error {
@@ -190,7 +190,7 @@ impl ModuleVisitor for Flatten<'_> {
             return;
         }
         match self.gradients.get::<D>(param.id) {
-            Some(gradient) => self.all.extend(gradient.into_data().into_vec::<f32>().expect("f32 on every device")),
+            Some(gradient) => self.all.extend(gradient.into_data().try_into_vec::<f32>().expect("f32 on every device")),
             None => self.all.extend(std::iter::repeat_n(0.0, param.val().shape().num_elements())),
         }
     }

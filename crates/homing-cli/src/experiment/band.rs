@@ -5,10 +5,9 @@ use homing::theory::{
     RkhsFunction, Simulation, calibrated_width, confidence_interval, confidence_width, greedy_capacity,
 };
 use homing::{Embeddings, Gaussian, Points, Posterior};
+use homing_report::plots::{Page, Plot, Section, Size, key};
 
-use super::plot::{Plot, Size};
 use super::world::{World, spaced};
-use super::{Page, Section, key};
 
 const LENGTH: f64 = 0.15;
 const DELTA: f64 = 0.1;

@@ -3,10 +3,9 @@
 use anyhow::Result;
 use homing::theory::{Boundary, Constants, boundary, greedy_capacity, objective_bound, trajectory};
 use homing::{Gaussian, Matern};
+use homing_report::plots::{Page, Plot, Section, Size, key};
 
-use super::plot::{Plot, Size};
 use super::world::{World, spaced};
-use super::{Page, Section, key};
 
 const ROUNDS: usize = 60;
 const NOISE: f64 = 0.25;

@@ -3,10 +3,9 @@
 use anyhow::Result;
 use homing::theory::{Model, gaussian_growth, greedy_capacity, laplace_growth, linear_growth, matern_growth};
 use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Noise, Task};
+use homing_report::plots::{Page, Plot, Section, Size, key};
 
-use super::plot::{Plot, Size};
 use super::world::spaced;
-use super::{Page, Section, key};
 
 const NOISE: f64 = 0.3;
 const COUNTS: [usize; 12] = [1, 2, 4, 7, 11, 16, 24, 36, 54, 80, 110, 150];

@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 use homing::{Embeddings, Matern, Posterior};
+use homing_report::plots::{Key, Page, Plot, Section, Size, key};
 
-use super::plot::{Plot, Size};
 use super::world::{World, spaced};
-use super::{Key, Page, Section, key};
 
 const LENGTH: f64 = 0.25;
 const NOISE: f64 = 0.1;
@@ -81,7 +80,7 @@ pub fn page() -> Result<Page> {
         key("target-dots", "targets A"),
         Key { class: "", d: "", text: "variance, from 0 to 1", shade: true },
     ];
-    let section = Section { title: "Where ITL looks".into(), note, columns: 2, plots, keys, table };
+    let section = Section { title: "Where ITL looks".into(), note, columns: 2, plots, keys, table, ..Section::default() };
     Ok(Page::new(
         "Kinds of transductive learning",
         "How can we learn f on the targets by observing it on the pool? The paper’s Figure 1, computed.",

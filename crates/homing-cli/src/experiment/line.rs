@@ -3,10 +3,9 @@
 use anyhow::Result;
 use homing::theory::RkhsFunction;
 use homing::{Embeddings, Matern, Points, Posterior};
+use homing_report::plots::{Page, Plot, Section, Size, key};
 
-use super::plot::{Plot, Size};
 use super::world::{World, spaced};
-use super::{Page, Section, key};
 
 const LENGTH: f64 = 0.14;
 const NOISE: f64 = 0.12;
@@ -69,7 +68,7 @@ pub fn page(seed: u64) -> Result<Page> {
         let note = format!(
             "{PICKS} labels each. Matérn kernel with ν = 5/2 and length {LENGTH}, noise ρ = {NOISE}; the labels shown are without error."
         );
-        sections.push(Section { title: situation.name.into(), note, columns: 2, plots, keys, table });
+        sections.push(Section { title: situation.name.into(), note, columns: 2, plots, keys, table, ..Section::default() });
     }
     Ok(Page::new(
         "What the same labels teach",

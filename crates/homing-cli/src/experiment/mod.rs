@@ -5,7 +5,6 @@ mod bound;
 mod capacity;
 mod figure1;
 mod line;
-mod plot;
 mod rounds;
 mod world;
 
@@ -15,11 +14,9 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use homing_pool::{check_writable, write_beside};
-use serde::Serialize;
 
 use crate::terminal::plain_table;
-use homing_report::render_page;
-use plot::Plot;
+use homing_report::plots::Page;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -50,54 +47,6 @@ enum Name {
     GpCapacity,
 }
 
-/// A page of plots.
-#[derive(Serialize)]
-pub struct Page {
-    title: String,
-    version: &'static str,
-    summary: String,
-    sections: Vec<Section>,
-}
-
-impl Page {
-    fn new(title: &str, summary: &str, sections: Vec<Section>) -> Self {
-        Self { title: title.into(), version: env!("CARGO_PKG_VERSION"), summary: summary.into(), sections }
-    }
-}
-
-/// Plots that belong together, with their legend and their figures.
-#[derive(Serialize, Default)]
-pub struct Section {
-    title: String,
-    note: String,
-    columns: usize,
-    plots: Vec<Plot>,
-    keys: Vec<Key>,
-    /// The first row is the header.
-    table: Vec<Vec<String>>,
-}
-
-/// One entry of a legend.
-#[derive(Serialize)]
-struct Key {
-    class: &'static str,
-    d: &'static str,
-    text: &'static str,
-    shade: bool,
-}
-
-/// A line, a dot or a bar of the legend.
-fn key(class: &'static str, text: &'static str) -> Key {
-    let d = if class.starts_with("between") || class.starts_with("wider") {
-        "M0 1H26V11H0Z"
-    } else if class.contains("dots") || class == "obs" {
-        "M13 6h0"
-    } else {
-        "M0 6H26"
-    };
-    Key { class, d, text, shade: false }
-}
-
 pub fn run(arguments: &Arguments) -> Result<()> {
     let name = arguments.name.to_possible_value().expect("no name is hidden").get_name().to_owned();
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.html")));
@@ -113,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Name::GpBand => band::page(arguments.seed),
         Name::GpCapacity => capacity::page(),
     }?;
-    let html = render_page("experiment.html", &page)?;
+    let html = page.render()?;
     write_beside(&out, |file| file.write_all(html.as_bytes()))?;
     let mut stdout = std::io::stdout();
     for section in page.sections.iter().filter(|section| !section.table.is_empty()) {

@@ -1,10 +1,9 @@
 //! Variance of the targets over the rounds, rule by rule.
 
 use anyhow::Result;
+use homing_report::plots::{Page, Plot, Section, Size};
 
 use super::line::{SITUATIONS, world};
-use super::plot::{Plot, Size};
-use super::{Page, Section};
 
 const ROUNDS: usize = 20;
 /// Runs of the random rule that are averaged.
@@ -46,7 +45,7 @@ pub fn page(seed: u64) -> Result<Page> {
         "Mean posterior variance of the targets on a line, after each label; the table has it after {}. Random: mean of {RUNS} runs.",
         ROUNDS / 2
     );
-    let section = Section { title: "Variance of the targets".into(), note, columns: 3, plots, keys: Vec::new(), table };
+    let section = Section { title: "Variance of the targets".into(), note, columns: 3, plots, keys: Vec::new(), table, ..Section::default() };
     Ok(Page::new(
         "Variance against rounds",
         "Directed rules come near the floor with a few labels; undirected ones pay for the whole pool.",

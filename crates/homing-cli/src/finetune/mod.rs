@@ -16,6 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use results::Results;
+pub use setup::Open;
 use setup::Setup;
 
 #[derive(Args)]
@@ -135,6 +136,11 @@ impl Asked {
         rules
     }
 
+    /// What the data are called.
+    fn name(&self) -> String {
+        self.data.file_name().unwrap_or(self.data.as_os_str()).to_string_lossy().into_owned()
+    }
+
     fn settings(&self, rule: &str, seed: u64) -> Result<Settings> {
         let (choosing, learning) = (&self.choosing, &self.learning);
         let drops = Until::ValidationDrops { patience: learning.patience, most: learning.most_epochs };
@@ -223,7 +229,7 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
             let settings = asked.settings(rule, seed)?;
             let mut run = Run::open(&folder.join(format!("{rule}-{seed}")))?;
             bar.inc(run.rounds().len() as u64);
-            let mut learner = setup.learner(asked, &split)?;
+            let mut learner = setup.learner(asked)?;
             let mut oracle = setup.oracle(asked)?;
             let mut share = results::Share::new(run.rounds(), &split);
             fine_tune(&problem, &settings, &mut *learner, &mut *oracle, &mut run, |round| {

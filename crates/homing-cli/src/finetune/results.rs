@@ -110,22 +110,37 @@ impl Results {
         Ok(())
     }
 
-    /// The last round of each rule.
-    pub fn table(&self) -> Table {
-        let mut table = plain_table();
-        table.set_header(["rule", "picks", "picks from the task", "accuracy", "mean accuracy of all rounds"]);
+    /// The last round of each rule, behind a header.
+    pub fn cells(&self) -> Vec<Vec<String>> {
+        let header = ["rule", "picks", "picks from the task", "accuracy", "mean accuracy of all rounds"];
+        let mut cells = vec![header.map(str::to_owned).to_vec()];
         for (rule, rows) in &self.rules {
-            let last = |figure: fn(&Row) -> Option<f64>| Self::curve(rows, figure).last().map(|&(_, mean, error)| with_error(mean, error));
+            let last = |figure: fn(&Row) -> Option<f64>| {
+                Self::curve(rows, figure).last().map_or_else(String::new, |&(_, mean, error)| with_error(mean, error))
+            };
             let all: Vec<f64> = rows.iter().filter_map(|row| row.accuracy).collect();
-            table.add_row([
+            cells.push(vec![
                 rule.clone(),
                 rows.iter().map(|row| row.picks).max().unwrap_or(0).to_string(),
-                last(|row| row.share).unwrap_or_default(),
-                last(|row| row.accuracy).unwrap_or_default(),
+                last(|row| row.share),
+                last(|row| row.accuracy),
                 percent(mean_and_error(&all).map(|(mean, _)| mean)),
             ]);
         }
+        cells
+    }
+
+    pub fn table(&self) -> Table {
+        let cells = self.cells();
+        let mut table = plain_table();
+        table.set_header(&cells[0]);
+        table.add_rows(&cells[1..]);
         table
+    }
+
+    pub fn seeds(&self) -> usize {
+        let seeds: std::collections::BTreeSet<u64> = self.rules[0].1.iter().map(|row| row.seed).collect();
+        seeds.len()
     }
 
     pub fn note(&self, asked: &Asked, setup: &Setup) -> String {

@@ -33,6 +33,17 @@ pub struct Open {
     label_file: Option<PathBuf>,
 }
 
+impl Open {
+    pub fn options(&self) -> OpenOptions {
+        OpenOptions {
+            size: self.size,
+            label_column: self.label_column.clone(),
+            embedding: self.embedding_column.clone(),
+            labels: self.label_file.clone(),
+        }
+    }
+}
+
 #[derive(Args, Clone, Serialize, Deserialize)]
 #[command(next_help_heading = "Task")]
 pub struct TaskArguments {
@@ -67,12 +78,7 @@ pub struct Setup {
 
 impl Setup {
     pub fn open(asked: &Asked) -> Result<Self> {
-        let options = OpenOptions {
-            size: asked.open.size,
-            label_column: asked.open.label_column.clone(),
-            embedding: asked.open.embedding_column.clone(),
-            labels: asked.open.label_file.clone(),
-        };
+        let options = asked.open.options();
         let data = homing_data::open(&asked.data, &options)?;
         let targets = match &asked.task.targets {
             Some(path) => Some(homing_data::open(path, &options)?.train),

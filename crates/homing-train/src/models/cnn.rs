@@ -5,6 +5,8 @@ use burn::nn::Linear;
 use burn::nn::conv::Conv2d;
 use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
+use burn::tensor::module::max_pool2d;
+use burn::tensor::ops::MaxPoolOptions;
 
 use crate::draw::{Draw, Dropout};
 use crate::network::Net;
@@ -68,5 +70,5 @@ impl Net for Cnn {
 
 /// The largest of every 2 × 2 pixels; an odd last row or column is left out.
 fn halve(x: Tensor<4>) -> Tensor<4> {
-    burn::tensor::module::max_pool2d(x, [2, 2], [2, 2], [0, 0], [1, 1], false)
+    max_pool2d(x, MaxPoolOptions::new([2, 2]))
 }

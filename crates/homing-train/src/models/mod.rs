@@ -39,3 +39,16 @@ pub fn network(name: &str, shape: &[usize], classes: usize, device: &Device) -> 
 fn widths(list: &str) -> Option<Vec<usize>> {
     list.split(',').map(|width| width.trim().parse().ok().filter(|&width| width > 0)).collect()
 }
+
+/// How many outputs a network with these weights, a safetensors file, has.
+pub fn outputs(weights: &[u8]) -> Result<usize> {
+    let unfit = |reason: String| Error::Weights { reason };
+    let tensors = safetensors::SafeTensors::deserialize(weights).map_err(|error| unfit(error.to_string()))?;
+    match tensors.tensor(LAST).map(|tensor| tensor.shape().to_vec()).as_deref() {
+        Ok(&[_, outputs]) => Ok(outputs),
+        _ => Err(unfit(format!("they have no tensor {LAST}, inputs × outputs"))),
+    }
+}
+
+/// The last layer's weights.
+const LAST: &str = "last.weight";

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use homing_report::frame::{self, Frame};
-use homing_report::scale::{Scale, tenth};
 use serde::Serialize;
+
+use crate::frame::{self, Frame};
+use crate::scale::{Scale, tenth};
 
 const LEFT: f64 = 40.0;
 const TOP: f64 = 8.0;

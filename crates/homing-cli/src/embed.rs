@@ -1,0 +1,142 @@
+//! `homing embed`: what a network makes of a data set, as a pool to choose from.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use bytemuck::cast_slice;
+use clap::{Args, ValueEnum};
+use homing_data::Dataset;
+use homing_pool::{check_writable, write_beside};
+use homing_train::{Embedded, Examples, Kind, Learner, device, models};
+use npyz::WriterBuilder;
+use safetensors::tensor::{Dtype, TensorView, serialize};
+
+use crate::finetune::Open;
+use crate::terminal::{Bar, grouped};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// MNIST or CIFAR files, tiles, an image folder, a table, or embeddings.
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+    #[command(flatten)]
+    open: Open,
+    /// Which part of the data.
+    #[arg(long, value_enum, default_value_t = Part::Train)]
+    part: Part,
+    /// cnn, linear or mlp:WIDTHS.
+    #[arg(long, default_value = "cnn")]
+    model: String,
+    /// The network's weights, as safetensors: those of a run, or your own under the same names.
+    #[arg(long, value_name = "FILE")]
+    weights: PathBuf,
+    /// last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
+    #[arg(long, default_value = "last-layer")]
+    kind: String,
+    /// Where to write: .safetensors with the tensors `embeddings`, `probabilities` and `labels`, or .npy with the
+    /// embeddings alone, block by block.
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// cpu; in builds with libtorch also torch and cuda:0.
+    #[arg(long, default_value = "cpu")]
+    device: String,
+    /// No progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    Train,
+    Test,
+}
+
+/// Examples embedded at once.
+const BLOCK: usize = 256;
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let out = &arguments.out;
+    check_writable(out)?;
+    let kind: Kind = arguments.kind.parse()?;
+    let data = homing_data::open(&arguments.data, &arguments.open.options())?;
+    let data = match (arguments.part, data.test) {
+        (Part::Train, _) => data.train,
+        (Part::Test, Some(test)) => test,
+        (Part::Test, None) => bail!("{} has no test part; leave --part out", arguments.data.display()),
+    };
+    let path = &arguments.weights;
+    let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let shape = data.inputs.shape();
+    let mut learner = models::network(&arguments.model, shape, models::outputs(&weights)?, &device(&arguments.device)?)?;
+    learner.load(weights)?;
+    let blocks = Blocks { learner: &*learner, data: &data, kind, quiet: arguments.quiet };
+    let width = match out.extension().and_then(|extension| extension.to_str()) {
+        Some("safetensors") => blocks.safetensors(out)?,
+        Some("npy") => blocks.npy(out)?,
+        _ => bail!("--out {} must end in .safetensors or .npy", out.display()),
+    };
+    let count = grouped(data.inputs.len());
+    writeln!(io::stdout(), "{count} examples, {kind} embeddings of {width} numbers each: {}", out.display())?;
+    Ok(())
+}
+
+struct Blocks<'a> {
+    learner: &'a dyn Learner,
+    data: &'a Dataset,
+    kind: Kind,
+    quiet: bool,
+}
+
+impl Blocks<'_> {
+    /// Embeds block after block.
+    fn each(&self, mut take: impl FnMut(Embedded) -> Result<()>) -> Result<()> {
+        let rows: Vec<usize> = (0..self.data.inputs.len()).collect();
+        let bar = Bar::counting("embedding", rows.len(), self.quiet);
+        for rows in rows.chunks(BLOCK) {
+            take(Embedded::new(self.learner, Examples { inputs: &self.data.inputs, rows }, self.kind)?)?;
+            bar.inc(rows.len());
+        }
+        bar.finish();
+        Ok(())
+    }
+
+    fn safetensors(&self, out: &std::path::Path) -> Result<usize> {
+        let (mut values, mut likely, mut width) = (Vec::new(), Vec::new(), 0);
+        self.each(|block| {
+            likely.extend_from_slice(block.likely());
+            let (block, wide) = block.into_values();
+            values.extend(block);
+            width = wide;
+            Ok(())
+        })?;
+        let (rows, classes) = (self.data.inputs.len(), self.learner.classes());
+        let labels: Option<Vec<i64>> = self.data.labels.iter().map(|label| label.map(i64::from)).collect();
+        let mut tensors = vec![
+            ("embeddings", TensorView::new(Dtype::F32, vec![rows, width], cast_slice(&values))?),
+            ("probabilities", TensorView::new(Dtype::F32, vec![rows, classes], cast_slice(&likely))?),
+        ];
+        if let Some(labels) = &labels {
+            tensors.push(("labels", TensorView::new(Dtype::I64, vec![rows], cast_slice(labels))?));
+        }
+        let bytes = serialize(tensors, None)?;
+        write_beside(out, |file| file.write_all(&bytes))?;
+        Ok(width)
+    }
+
+    fn npy(&self, out: &std::path::Path) -> Result<usize> {
+        let rows = self.data.inputs.len();
+        let first = Examples { inputs: &self.data.inputs, rows: &[0] };
+        let (_, width) = Embedded::new(self.learner, first, self.kind)?.into_values();
+        let mut failed = None;
+        write_beside(out, |file| {
+            let shape = [rows as u64, width as u64];
+            let mut writer = npyz::WriteOptions::<f32>::new().default_dtype().shape(&shape).writer(file).begin_nd()?;
+            failed = self.each(|block| Ok(writer.extend(block.into_values().0)?)).err();
+            if failed.is_some() { Err(io::Error::other("stopped")) } else { writer.finish() }
+        })
+        .map_err(|error| failed.take().unwrap_or_else(|| error.into()))?;
+        Ok(width)
+    }
+}

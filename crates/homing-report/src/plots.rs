@@ -1,0 +1,80 @@
+//! A page of plots, their legends, their figures and pictures.
+
+use serde::Serialize;
+
+use crate::{Result, render_page};
+
+pub use crate::plot::{Plot, Size};
+
+/// A page of plots.
+#[derive(Serialize)]
+pub struct Page {
+    pub title: String,
+    pub version: &'static str,
+    pub summary: String,
+    pub sections: Vec<Section>,
+}
+
+impl Page {
+    pub fn new(title: &str, summary: &str, sections: Vec<Section>) -> Self {
+        Self { title: title.into(), version: env!("CARGO_PKG_VERSION"), summary: summary.into(), sections }
+    }
+
+    /// The page as one HTML file.
+    pub fn render(&self) -> Result<String> {
+        render_page("experiment.html", self)
+    }
+}
+
+/// Plots that belong together, with their legend and their figures.
+#[derive(Serialize, Default)]
+pub struct Section {
+    pub title: String,
+    pub note: String,
+    pub columns: usize,
+    pub plots: Vec<Plot>,
+    pub keys: Vec<Key>,
+    /// The first row is the header.
+    pub table: Vec<Vec<String>>,
+    /// Rows of pictures.
+    pub strips: Vec<Strip>,
+}
+
+/// One entry of a legend.
+#[derive(Serialize)]
+pub struct Key {
+    pub class: &'static str,
+    pub d: &'static str,
+    pub text: &'static str,
+    pub shade: bool,
+}
+
+/// A line, a dot or a bar of the legend.
+pub fn key(class: &'static str, text: &'static str) -> Key {
+    let d = if class.starts_with("between") || class.starts_with("wider") {
+        "M0 1H26V11H0Z"
+    } else if class.contains("dots") || class == "obs" {
+        "M13 6h0"
+    } else {
+        "M0 6H26"
+    };
+    Key { class, d, text, shade: false }
+}
+
+
+/// Pictures side by side, with what they have in common.
+#[derive(Serialize)]
+pub struct Strip {
+    pub text: String,
+    pub pictures: Vec<Picture>,
+}
+
+/// A picture and what it shows.
+#[derive(Serialize)]
+pub struct Picture {
+    /// As a data address.
+    pub source: String,
+    pub text: String,
+    /// Whether it belongs to the task, where that is known.
+    pub in_task: Option<bool>,
+}
