@@ -1,0 +1,136 @@
+//! Feature maps on disk.
+//!
+//! A file is a pool of half-precision rows, named after the hash of weights and images. Until it is whole it is called
+//! `….part`; work that was interrupted is taken up at its last chunk but one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use half::f16;
+use homing_pool::{Pool, ReadOptions};
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
+
+use super::images::{fingerprint, resized};
+use super::trunk::{MAPS, Trunk};
+use crate::{Error, Inputs, Result};
+
+/// Images of a chunk.
+const CHUNK: usize = 64;
+/// Numbers of an image.
+const SIZE: usize = MAPS[0] * MAPS[1] * MAPS[2];
+/// Bytes of an image.
+const BYTES: usize = 2 * SIZE;
+
+/// The feature maps of all `images`, 15,680 numbers a row: from the cache in `folder`, or made there.
+///
+/// `progress` is told how many are made and may say stop; there is no pool then, and the next call goes on from there.
+pub fn feature_maps(
+    trunk: &Trunk,
+    images: &Inputs,
+    folder: &Path,
+    mut progress: impl FnMut(usize) -> ControlFlow<()>,
+) -> Result<Option<Pool>> {
+    let count = images.len();
+    if count == 0 {
+        return Err(Error::Setting("there are no images; give at least one".into()));
+    }
+    let mut key = blake3::Hasher::new();
+    key.update(trunk.hash().as_bytes()).update(fingerprint(images).as_bytes());
+    let path = folder.join(format!("{}.safetensors", key.finalize()));
+    if let Some(pool) = whole(&path, count) {
+        return Ok(Some(pool));
+    }
+    fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let mut part = Part::open(path.with_extension("part"), count)?;
+    // Someone else may have made it while this process waited for the lock.
+    if let Some(pool) = whole(&path, count) {
+        part.remove()?;
+        return Ok(Some(pool));
+    }
+    while part.rows < count {
+        let rows: Vec<usize> = (part.rows..count.min(part.rows + CHUNK)).collect();
+        part.append(&trunk.maps(resized(images, &rows)?))?;
+        if progress(part.rows).is_break() {
+            return Ok(None);
+        }
+    }
+    part.finish(&path)?;
+    Ok(Some(Pool::open(&path, &ReadOptions::default())?))
+}
+
+/// Where feature maps are kept unless someone says otherwise: `$XDG_CACHE_HOME/homing` or `~/.cache/homing`.
+pub fn cache_folder() -> Result<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    let cache = cache.ok_or_else(|| Error::Setting("there is no home folder; name a folder for the cache".into()))?;
+    Ok(cache.join("homing"))
+}
+
+/// The file at `path` if it holds as many feature maps as it should; a file that is damaged is as good as none.
+fn whole(path: &Path, count: usize) -> Option<Pool> {
+    let pool = Pool::open(path, &ReadOptions::default()).ok()?;
+    (pool.rows() == count && pool.dim() == SIZE && pool.dtype() == "f16").then_some(pool)
+}
+
+/// A file that is not whole yet. It is locked: another process waits until this one is done or gone.
+struct Part {
+    file: File,
+    path: PathBuf,
+    header: usize,
+    rows: usize,
+}
+
+impl Part {
+    fn open(path: PathBuf, count: usize) -> Result<Self> {
+        let io = |source| Error::Io { path: path.clone(), source };
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(io)?;
+        file.lock().map_err(io)?;
+        let header = header(count);
+        let length = file.metadata().map_err(io)?.len() as usize;
+        // Every chunk is on the disk before the next is begun: only the last can be damaged.
+        let rows = (length.saturating_sub(header.len()) / (CHUNK * BYTES)).saturating_sub(1) * CHUNK;
+        if rows == 0 {
+            file.set_len(0).map_err(io)?;
+            file.write_all(&header).map_err(io)?;
+        }
+        file.set_len((header.len() + rows * BYTES) as u64).map_err(io)?;
+        file.seek(SeekFrom::End(0)).map_err(io)?;
+        Ok(Self { file, header: header.len(), rows, path })
+    }
+
+    fn append(&mut self, maps: &[f32]) -> Result<()> {
+        let halves: Vec<f16> = maps.iter().map(|&value| f16::from_f32(value)).collect();
+        if let Some(at) = halves.iter().position(|half| !half.is_finite()) {
+            let row = self.rows + at / SIZE;
+            let reason = format!("image {row} has features that half precision cannot hold; the weights are damaged");
+            return Err(Error::Weights { reason });
+        }
+        let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
+        self.file.write_all(&bytes).and_then(|()| self.file.sync_data()).map_err(Error::io(&self.path))?;
+        self.rows += maps.len() / SIZE;
+        debug_assert_eq!(self.file.metadata().map_or(0, |data| data.len()) as usize, self.header + self.rows * BYTES);
+        Ok(())
+    }
+
+    fn finish(self, path: &Path) -> Result<()> {
+        self.file.sync_all().and_then(|()| fs::rename(&self.path, path)).map_err(Error::io(path))
+    }
+
+    fn remove(self) -> Result<()> {
+        fs::remove_file(&self.path).map_err(Error::io(&self.path))
+    }
+}
+
+/// What a safetensors file with one matrix of `count` rows begins with.
+fn header(count: usize) -> Vec<u8> {
+    let info = TensorInfo { dtype: Dtype::F16, shape: vec![count, SIZE], data_offsets: (0, count * BYTES) };
+    let metadata = Metadata::new(None, vec![("features".into(), info)]).expect("one tensor from 0 on");
+    let mut text = serde_json::to_vec(&metadata).expect("plain data");
+    text.resize(text.len().next_multiple_of(8), b' ');
+    let mut header = (text.len() as u64).to_le_bytes().to_vec();
+    header.extend(text);
+    header
+}
