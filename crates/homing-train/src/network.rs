@@ -146,7 +146,8 @@ impl<N: Net> Learner for Network<N> {
     }
 
     fn save(&self) -> Result<Vec<u8>> {
-        let mut store = SafetensorsStore::from_bytes(None);
+        // Its order changes from run to run.
+        let mut store = SafetensorsStore::from_bytes(None).clear_metadata();
         self.net.save_into(&mut store).map_err(unfit)?;
         store.get_bytes().map_err(unfit)
     }
@@ -160,10 +161,11 @@ impl<N: Net> Learner for Network<N> {
         let device = self.device.clone().autodiff();
         let net = self.net.clone().train();
         let x = self.tensor(examples, &[at], &device)?;
-        let outputs = net.head().forward(net.hidden(x, &mut Dropout::Off));
         let mut all = Vec::new();
         for class in 0..self.classes() {
-            let gradients = GradientsParams::from_grads(outputs.clone().narrow(1, class, 1).sum().backward(), &net);
+            // A backward pass uses the forward one up.
+            let outputs = net.head().forward(net.hidden(x.clone(), &mut Dropout::Off));
+            let gradients = GradientsParams::from_grads(outputs.narrow(1, class, 1).sum().backward(), &net);
             net.visit(&mut Flatten { gradients: &gradients, all: &mut all });
         }
         Ok(all)
