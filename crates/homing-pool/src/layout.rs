@@ -117,7 +117,11 @@ pub(crate) fn label_column(path: &Path, columns: &[Column], name: Option<&str>) 
     let scalar = |&position: &usize| matches!(columns[position].role, Role::Number | Role::Text);
     if let Some(name) = name {
         let position = chooser.named(name)?;
-        return if scalar(&position) { Ok(position) } else { Err(chooser.wrong(position, "labels are texts or numbers")) };
+        return if scalar(&position) {
+            Ok(position)
+        } else {
+            Err(chooser.wrong(position, "labels are texts or numbers"))
+        };
     }
     let usual = LABEL_NAMES.iter().filter_map(|name| chooser.position(name)).find(scalar);
     let scalars: Vec<usize> = (0..columns.len()).filter(scalar).collect();
