@@ -53,7 +53,7 @@ impl<N: Net> Network<N> {
             return Err(Error::Shape { expected: size, got: examples.inputs.size() });
         }
         let rows: Vec<usize> = at.iter().map(|&i| examples.rows[i]).collect();
-        let mut values = examples.inputs.read(&rows);
+        let mut values = examples.inputs.read(&rows)?;
         let (shift, scale) = self.scale;
         values.iter_mut().for_each(|value| *value = (*value - shift) / scale);
         Ok(Tensor::from_data(TensorData::new(values, [rows.len(), size]), device))

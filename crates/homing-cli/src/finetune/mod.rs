@@ -168,8 +168,8 @@ impl Asked {
 struct Plan {
     version: String,
     asked: Asked,
-    /// Of the examples and labels, so that a run goes on with the data it began with.
-    data: String,
+    /// Hashes of the examples, so that a run goes on with the data it began with.
+    data: Vec<String>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -183,7 +183,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (None, None) => bail!("name a folder with --run"),
     };
     let setup = Setup::open(&asked)?;
-    let data = setup.fingerprint();
+    let data = setup.fingerprint()?;
     match known {
         Some(known) if known != data => {
             bail!("the data in {} are not those that the run began with; restore them, or start a run of its own", asked.data.display())
