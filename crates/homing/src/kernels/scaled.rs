@@ -70,6 +70,9 @@ impl Kernel for Scaled {
     }
 
     fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {
+        if out.is_empty() {
+            return;
+        }
         let (count, width, first) = (rows.len() / dim, points.len() / dim, self.first());
         let rows = MatRef::from_row_major_slice(rows, count, dim);
         // Products of the rows' coordinates from `start` on with those of the points, scaled anew for every term.

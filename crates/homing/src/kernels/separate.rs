@@ -35,7 +35,8 @@ fn eliminate(table: MatRef<'_, f64>) -> Option<Vec<Term>> {
     };
     // The largest entry in the column of the smallest: for a table that falls along both, its term nowhere exceeds the table.
     let (_, (_, column)) = largest(&|at| table[at].recip());
-    let mut pivot = (0..rows).fold((0, column), |best, c| if table[(c, column)] > table[best] { (c, column) } else { best });
+    let mut pivot =
+        (0..rows).fold((0, column), |best, c| if table[(c, column)] > table[best] { (c, column) } else { best });
     let mut left = table.to_owned();
     let mut sizes = Mat::<f64>::zeros(rows, columns);
     let mut terms = Vec::new();
@@ -77,7 +78,8 @@ mod tests {
     #[test]
     fn shifted_products_take_few_terms() {
         for tau in [1e-9, 1e-4, 1.0, 1e5] {
-            let value = |i: usize, most: f64, fall: f64| most * (1.0 + i as f64).powf(-fall) - if i == 59 { 0.0 } else { 1e-9 };
+            let value =
+                |i: usize, most: f64, fall: f64| most * (1.0 + i as f64).powf(-fall) - if i == 59 { 0.0 } else { 1e-9 };
             let table = Mat::from_fn(60, 200, |c, j| (value(c, 10.0, 2.0) * value(j, 5.0, 1.5) + tau).recip());
             let terms = separate(table.as_ref());
             assert!(terms.len() < 30, "{} terms for {tau}", terms.len());

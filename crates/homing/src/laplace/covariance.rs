@@ -49,7 +49,8 @@ impl Curvature {
             }
             Form::Damped(factors) => {
                 let (of_outputs, of_inputs) = factors.damping(tau);
-                let mean = factors.outputs.values.iter().map(|g| (g + of_outputs).recip()).sum::<f64>() / classes as f64;
+                let mean =
+                    factors.outputs.values.iter().map(|g| (g + of_outputs).recip()).sum::<f64>() / classes as f64;
                 let root = |eigen: &Eigen, damping: f64| eigen.scaled(|value| (value + damping).sqrt().recip());
                 Shape::Structured {
                     kernel: Box::new(Product::new(classes, false)),
@@ -164,7 +165,8 @@ impl Covariance {
         let unit = |at: fn(usize, usize) -> usize, size: usize| {
             Mat::from_fn(weights, size, |i, j| f64::from(u8::from(at(i, self.width) == j)))
         };
-        let points = self.place(unit(usize::div_euclid, self.classes).as_ref(), unit(usize::rem_euclid, self.width).as_ref());
+        let points =
+            self.place(unit(usize::div_euclid, self.classes).as_ref(), unit(usize::rem_euclid, self.width).as_ref());
         let mut sigma = vec![0.0; weights * weights];
         kernel.block(&points, &points, self.classes + self.width, &mut sigma);
         Ok(sigma)

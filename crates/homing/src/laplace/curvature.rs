@@ -97,7 +97,13 @@ fn diagonal(h: &Mat<f64>, p: &Mat<f64>) -> Mat<f64> {
 fn factors(h: &Mat<f64>, p: &Mat<f64>) -> Factors {
     let mut outputs = p.transpose() * p * faer::Scale(-1.0);
     (0..p.ncols()).for_each(|c| outputs[(c, c)] += (0..p.nrows()).map(|i| p[(i, c)]).sum::<f64>());
-    Factors { outputs: Eigen::of(outputs.as_ref()), inputs: Eigen::of_rows(h.as_ref()) }
+    let (mut outputs, mut inputs) = (Eigen::of(outputs.as_ref()), Eigen::of_rows(h.as_ref()));
+    // G ⊗ A is zero then, and its damping is τI: the limit for a factor that goes to zero.
+    if outputs.trace() == 0.0 || inputs.trace() == 0.0 {
+        outputs.values.fill(0.0);
+        inputs.values.fill(0.0);
+    }
+    Factors { outputs, inputs }
 }
 
 /// H, written out, block by block of two classes.
@@ -105,9 +111,8 @@ fn full(h: &Mat<f64>, p: &Mat<f64>) -> Mat<f64> {
     let (classes, width) = (p.ncols(), h.ncols());
     let mut out = Mat::zeros(classes * width, classes * width);
     for (c, d) in (0..classes).flat_map(|c| (0..=c).map(move |d| (c, d))) {
-        let weighted = Mat::from_fn(width, h.nrows(), |j, i| {
-            h[(i, j)] * p[(i, c)] * (f64::from(u8::from(c == d)) - p[(i, d)])
-        });
+        let weighted =
+            Mat::from_fn(width, h.nrows(), |j, i| h[(i, j)] * p[(i, c)] * (f64::from(u8::from(c == d)) - p[(i, d)]));
         let block = weighted * h;
         out.as_mut().submatrix_mut(c * width, d * width, width, width).copy_from(&block);
         out.as_mut().submatrix_mut(d * width, c * width, width, width).copy_from(block.transpose());

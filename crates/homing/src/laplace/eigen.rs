@@ -29,7 +29,8 @@ impl Eigen {
         // Xᵀ = Q [R; 0], so XᵀX = Q [RRᵀ, 0; 0, 0] Qᵀ: only an n × n matrix is left to decompose.
         let qr = rows.transpose().qr();
         let (mut vectors, upper) = (qr.compute_Q(), qr.thin_R().to_owned());
-        let Self { mut values, vectors: inner } = Self::of((&upper * upper.transpose() * faer::Scale(1.0 / n as f64)).as_ref());
+        let Self { mut values, vectors: inner } =
+            Self::of((&upper * upper.transpose() * faer::Scale(1.0 / n as f64)).as_ref());
         let turned = vectors.subcols(0, n) * inner;
         vectors.subcols_mut(0, n).copy_from(&turned);
         values.resize(width, 0.0);
