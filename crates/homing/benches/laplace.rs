@@ -1,6 +1,6 @@
 //! Loss-gradient ITL under each Σ against last-layer ITL: time and peak memory; and what Σ costs each round.
 //!
-//! `cargo bench -p homing --bench laplace [ROWS]`. Every case is a process of its own, the best of five; times are of all threads
+//! `cargo bench -p homing --bench laplace [ROWS [LABELLED]]`. Every case is a process of its own, the best of five; times are of all threads
 //! together, so that other work on the machine counts less.
 
 mod sample;
@@ -12,7 +12,6 @@ use homing::{Embeddings, Kernel, Linear, Plan, Points, Product, Task, select};
 use sample::{Data, child, cpu_seconds, status};
 
 const DIM: usize = 1280;
-const LABELLED: usize = 300;
 const TARGETS: usize = 30;
 const PICKS: usize = 100;
 const CASES: [&str; 5] = ["last-layer", "loss-gradient", "damped", "kronecker", "diagonal"];
@@ -20,16 +19,18 @@ const CASES: [&str; 5] = ["last-layer", "loss-gradient", "damped", "kronecker", 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     match &arguments[..] {
-        [rows, classes, case] => {
-            run(rows.parse().expect("a number of rows"), classes.parse().expect("a number of classes"), case);
+        [rows, labelled, classes, case] => {
+            let number = |text: &String| text.parse().expect("a number");
+            run(number(rows), number(labelled), number(classes), case);
         }
-        [] => table("1000"),
-        [rows, ..] => table(rows),
+        [] => table("1000", "300"),
+        [rows] => table(rows, "300"),
+        [rows, labelled, ..] => table(rows, labelled),
     }
 }
 
-fn table(rows: &str) {
-    println!("{rows} x {DIM} f32, {TARGETS} targets, {PICKS} picks, {LABELLED} labelled\n");
+fn table(rows: &str, labelled: &str) {
+    println!("{rows} x {DIM} f32, {TARGETS} targets, {PICKS} picks, {labelled} labelled\n");
     println!(
         "| classes | points | making Σ | making the points | choosing | ratio to last-layer | passes | peak memory, MB |"
     );
@@ -37,7 +38,7 @@ fn table(rows: &str) {
     for classes in ["10", "100"] {
         let mut base = None;
         for case in CASES {
-            let runs = (0..5).map(|_| child(&[rows, classes, case]));
+            let runs = (0..5).map(|_| child(&[rows, labelled, classes, case]));
             let best = runs.min_by(|a, b| a[2].total_cmp(&b[2])).expect("five runs");
             let [fit, place, choose, passes, memory] = best[..] else { panic!("five numbers") };
             let ratio = choose / *base.get_or_insert(choose);
@@ -49,9 +50,10 @@ fn table(rows: &str) {
 }
 
 /// Prints the seconds for Σ, for the points and for the picks, the passes, and the peak memory of all.
-fn run(rows: usize, classes: usize, case: &str) {
-    let data = Data::new(rows + LABELLED, TARGETS, DIM, classes);
-    let ranges = [0..rows, rows + LABELLED..rows + LABELLED + TARGETS];
+fn run(rows: usize, labelled: usize, classes: usize, case: &str) {
+    let known = rows..rows + labelled;
+    let data = Data::new(known.end, TARGETS, DIM, classes);
+    let ranges = [0..rows, known.end..known.end + TARGETS];
     let (start, mut placed) = (seconds(), None);
     let approximation = match case {
         "damped" => Some(Approximation::Damped),
@@ -59,7 +61,7 @@ fn run(rows: usize, classes: usize, case: &str) {
         "diagonal" => Some(Approximation::Diagonal),
         _ => None,
     };
-    let sigma = approximation.map(|approximation| fit(&data, rows..rows + LABELLED, approximation));
+    let sigma = approximation.map(|approximation| fit(&data, known.clone(), approximation));
     let fitted = seconds();
     if let Some(sigma) = &sigma {
         let place = |range: &std::ops::Range<usize>| {

@@ -91,7 +91,7 @@ mod tests {
     fn a_product_is_one_term_and_chance_is_a_term_a_row() {
         let product = Mat::from_fn(4, 7, |c, j| (1.0 + c as f64) * (0.3 + j as f64));
         assert_eq!(separate(product.as_ref()).len(), 1);
-        let chance = Mat::from_fn(6, 9, |c, j| 1.5 + (7.7 * (c * 9 + j * j) as f64).sin());
+        let chance = Mat::from_fn(6, 9, |c, j| 1.5 + (7.7 * ((c + 1) * (j + 2) * (j + 2)) as f64).sin());
         let terms = separate(chance.as_ref());
         assert_eq!(terms.len(), 6);
         assert_close(&chance, &terms);

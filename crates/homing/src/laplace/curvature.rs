@@ -9,6 +9,9 @@ use crate::{Error, Result};
 /// A full covariance is computed for so many weights at most: its time is cubic in them.
 pub const MOST_WEIGHTS: usize = 2048;
 
+/// Values above this have products that overflow.
+const LARGEST: f64 = 1e100;
+
 /// What is kept of H = Σᵢ (diag pᵢ − pᵢpᵢᵀ) ⊗ hᵢhᵢᵀ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -72,6 +75,11 @@ impl Curvature {
             return Err(Error::LayerTooLarge { weights, most: MOST_WEIGHTS });
         }
         let (h, p) = (layer.inputs(), layer.outputs());
+        let largest = h.norm_max();
+        if largest > LARGEST {
+            let expected = "its squares must be numbers; scale the layer to values below 1e100";
+            return Err(Error::Setting { name: "the largest value of the hidden layer", value: largest, expected });
+        }
         let form = match approximation {
             Approximation::Diagonal => Form::Diagonal(diagonal(&h, &p)),
             Approximation::Kronecker => Form::Kronecker(factors(&h, &p)),

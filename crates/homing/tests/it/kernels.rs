@@ -101,7 +101,7 @@ fn scaled_products_are_their_sum_term_by_term() {
         let falling = |c: usize, j: usize| {
             (if j < 25 { 9.0 / ((c + 1) * (c + j + 1)) as f64 } else { 0.0 } + 1e-3 * (1 + j / 25) as f64).recip()
         };
-        let chance = |c: usize, j: usize| 1.1 + (7.3 * (c * width + j * j) as f64).sin();
+        let chance = |c: usize, j: usize| 1.1 + (7.3 * ((c + 1) * (j + 2) * (j + 2)) as f64).sin();
         for scale in [&falling as &dyn Fn(usize, usize) -> f64, &chance] {
             let cells = (0..classes).flat_map(|c| (0..width).map(move |j| (c, j)));
             let table: Vec<f64> = cells.clone().map(|(c, j)| scale(c, j)).collect();

@@ -29,6 +29,9 @@ fn values_of_another_layer() {
     assert!(logits.to_string().contains("softmax"), "{logits}");
     assert!(LastLayer::new(view(&[f64::NAN; 3], 3), view(&two, 2), true).is_err());
     for approximation in ALL {
+        let vast = [1e200; 3];
+        let layer = LastLayer::new(view(&vast, 3), view(&two, 2), true).unwrap();
+        assert!(Curvature::new(&layer, approximation).unwrap_err().to_string().contains("scale the layer"));
         let sigma = Curvature::new(&network.layer(), approximation).unwrap().covariance(1.0).unwrap();
         assert!(sigma.loss_gradients(view(&three, 3), view(&two, 2)).is_ok());
         let error = sigma.loss_gradients(view(&two, 2), view(&two, 2)).unwrap_err();
