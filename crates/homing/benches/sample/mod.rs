@@ -1,4 +1,5 @@
 //! Rows as embeddings of real data are, and what a process of its own says of time and memory.
+#![allow(dead_code)] // a bench uses a part of it
 
 use std::ops::Range;
 use std::process::Command;

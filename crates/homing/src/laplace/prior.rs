@@ -32,9 +32,7 @@ impl Curvature {
     fn sum(&self, tau: f64, f: impl Fn(f64, f64) -> f64) -> f64 {
         let over = |values: &[f64], tau: f64| values.iter().map(|&value| f(value, tau)).sum::<f64>();
         match &self.form {
-            Form::Diagonal(table) => {
-                table.col_iter().flat_map(|column| column.iter()).map(|&value| f(value, tau)).sum()
-            }
+            Form::Diagonal(table) => (0..table.ncols()).map(|j| over(table.col_as_slice(j), tau)).sum(),
             Form::Full(eigen) => over(&eigen.values, tau),
             Form::Kronecker(factors) => {
                 let (outputs, inputs) = (&factors.outputs.values, &factors.inputs.values);
