@@ -130,6 +130,27 @@ pub enum Error {
         /// The first pivot that is not positive.
         pivot: usize,
     },
+    /// A last layer whose weights are too many for a dense covariance.
+    #[error(
+        "the last layer has {weights} weights, and a full covariance is computed for {most} at most; choose the \
+         Kronecker-factored or the diagonal approximation"
+    )]
+    LayerTooLarge {
+        /// Its weights.
+        weights: usize,
+        /// The most that there may be.
+        most: usize,
+    },
+    /// Values that were to come from one layer do not fit together.
+    #[error("the {what} have {got} columns but the last layer has {expected}; take them from the network that Σ is of")]
+    Layer {
+        /// Which input.
+        what: &'static str,
+        /// Its columns.
+        got: usize,
+        /// The columns that fit.
+        expected: usize,
+    },
     /// A read of a [`RowSource`](crate::RowSource) failed, for this reason.
     #[error("{0}")]
     Unreadable(String),
