@@ -56,7 +56,7 @@ impl Data {
     /// With the classes that the training set's labels name; `path` is the test set's.
     pub(crate) fn named(path: &Path, train: Named, test: Option<Named>) -> Result<Self> {
         let classes = Classes::of(&train.labels);
-        let make = |named: Named| {
+        let make = |named: Named| -> Result<Dataset> {
             let labels = classes.labels(path, &named.labels)?;
             Ok(Dataset { inputs: named.inputs, labels, classes: classes.names().to_vec(), ids: named.ids })
         };

@@ -177,16 +177,22 @@ impl Inputs {
         hash.update(tag);
         for shape in [&self.shape[..], stored] {
             hash.update(&(shape.len() as u64).to_le_bytes());
-            shape.iter().for_each(|&extent| drop(hash.update(&(extent as u64).to_le_bytes())));
+            for &extent in shape {
+                hash.update(&(extent as u64).to_le_bytes());
+            }
         }
         let size = stored.iter().product::<usize>();
         for block in rows.chunks(256) {
             match &self.values {
                 Values::Pixels { pixels, .. } => {
-                    block.iter().for_each(|&row| drop(hash.update(&pixels[row * size..(row + 1) * size])));
+                    for &row in block {
+                        hash.update(&pixels[row * size..(row + 1) * size]);
+                    }
                 }
                 Values::Halves(bytes) => {
-                    block.iter().for_each(|&row| drop(hash.update(&bytes[2 * row * size..2 * (row + 1) * size])));
+                    for &row in block {
+                        hash.update(&bytes[2 * row * size..2 * (row + 1) * size]);
+                    }
                 }
                 Values::Numbers(_) | Values::Pool(_) => {
                     let bytes: Vec<u8> = self.read(block)?.iter().flat_map(|number| number.to_le_bytes()).collect();
