@@ -96,10 +96,20 @@ impl<N: Net> Learner for Network<N> {
         self.net.head().weight.dims()[1]
     }
 
+    fn is_biased(&self) -> bool {
+        self.net.head().bias.is_some()
+    }
+
+    fn last_layer(&self) -> Vec<f32> {
+        let head = self.net.head();
+        let mut weights = numbers(head.weight.val());
+        weights.extend(head.bias.iter().flat_map(|bias| numbers(bias.val())));
+        weights
+    }
+
     fn look(&self, examples: Examples<'_>) -> Result<Look> {
         let [width, classes] = self.net.head().weight.dims();
-        let biased = self.net.head().bias.is_some();
-        let mut look = Look { hidden: Vec::new(), width, outputs: Vec::new(), classes, biased };
+        let mut look = Look { hidden: Vec::new(), width, outputs: Vec::new(), classes, biased: self.is_biased() };
         let all: Vec<usize> = (0..examples.rows.len()).collect();
         for at in all.chunks(CHUNK) {
             let hidden = self.net.hidden(self.tensor(examples, at, &self.device)?, &mut Dropout::Off);
@@ -172,7 +182,7 @@ impl<N: Net> Learner for Network<N> {
     }
 }
 
-fn numbers(tensor: Tensor<2>) -> Vec<f32> {
+fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec().expect("f32 on every device")
 }
 
@@ -192,7 +202,7 @@ impl ModuleVisitor for Flatten<'_> {
             return;
         }
         match self.gradients.get::<D>(param.id) {
-            Some(gradient) => self.all.extend(gradient.into_data().try_into_vec::<f32>().expect("f32 on every device")),
+            Some(gradient) => self.all.extend(numbers(gradient)),
             None => self.all.extend(std::iter::repeat_n(0.0, param.val().shape().num_elements())),
         }
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use homing_train::{Answer, Error, Known, Oracle, Problem, Round, Run, Settings, Until, fine_tune};
+use homing_train::{Answer, Error, Known, Oracle, Problem, Round, Run, Settings, Sigma, Until, fine_tune};
 
 use crate::world::{Bars, cnn};
 
@@ -17,6 +17,7 @@ fn settings() -> Settings {
         candidates: "sample:40".into(),
         targets_a_round: Some(4),
         embedding: "last-layer".parse().unwrap(),
+        sigma: Sigma::Identity,
         noise_std: Some(0.1),
         condition: false,
         scratch: false,
@@ -207,4 +208,43 @@ fn every_rule_and_embedding_runs() {
             world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap();
         }
     }
+}
+
+#[test]
+fn every_covariance_runs_and_changes_the_picks() {
+    let world = World::new();
+    let picks = |sigma: &str, embedding: &str| -> Vec<usize> {
+        let folder = tempfile::tempdir().unwrap();
+        let (sigma, embedding) = (sigma.parse().unwrap(), embedding.parse().unwrap());
+        let settings = Settings { sigma, embedding, rounds: 3, ..settings() };
+        let rounds = world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap();
+        rounds.iter().flat_map(|round| &round.picks).map(|pick| pick.row).collect()
+    };
+    for embedding in ["last-layer", "loss-gradient"] {
+        let plain = picks("identity", embedding);
+        for sigma in ["laplace-diagonal", "laplace-kronecker", "laplace-damped", "laplace-full"] {
+            let under = picks(sigma, embedding);
+            assert_eq!(under[..3], plain[..3], "nothing is learned before the first round");
+            assert_ne!(under, plain, "{sigma} {embedding}");
+        }
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_are_refused() {
+    let world = World::new();
+    let refused = |settings: Settings| {
+        let folder = tempfile::tempdir().unwrap();
+        world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap_err().to_string()
+    };
+    let sigma = "laplace-full".parse().unwrap();
+    let message = refused(Settings { sigma, embedding: "outputs".parse().unwrap(), ..settings() });
+    assert!(message.contains("use it with last-layer"), "{message}");
+    let message = refused(Settings { batch_size: 0, ..settings() });
+    assert!(message.contains("at least one pick"), "{message}");
+    let message = refused(Settings { until: Until::ValidationDrops { patience: 1, most: 9 }, ..settings() });
+    assert!(message.contains("needs validation examples"), "{message}");
+    let message = refused(Settings { rule: "itll".into(), ..settings() });
+    assert!(message.contains("itl"), "{message}");
+    assert!("laplace".parse::<Sigma>().unwrap_err().to_string().contains("laplace-kronecker"));
 }
