@@ -40,7 +40,7 @@ pub enum Error {
         row: usize,
     },
     /// A value outside of its range, found before the work starts.
-    #[error("row {row} of the {what} is {value}; {expected}")]
+    #[error("row {row} of the {what} is {}; {expected}", short(*.value))]
     BadValue {
         /// Which input.
         what: &'static str,
@@ -91,7 +91,7 @@ pub enum Error {
         available: usize,
     },
     /// A setting outside of its range.
-    #[error("{name} is {value}; {expected}")]
+    #[error("{name} is {}; {expected}", short(*.value))]
     Setting {
         /// The setting's name.
         name: &'static str,
@@ -157,4 +157,27 @@ pub enum Error {
     /// A combination that cannot be served.
     #[error("{0}")]
     Unsupported(&'static str),
+}
+
+/// A number as it was given, with an exponent where its digits would be a long row of zeros.
+fn short(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() || (1e-6..1e9).contains(&value.abs()) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_messages_are_short() {
+        let said = |value| Error::Setting { name: "the noise", value, expected: "raise it" }.to_string();
+        assert_eq!(said(-1.5), "the noise is -1.5; raise it");
+        assert_eq!(said(1e-30), "the noise is 1e-30; raise it");
+        assert_eq!(said(6.25e200), "the noise is 6.25e200; raise it");
+        assert_eq!(said(f64::NAN), "the noise is NaN; raise it");
+    }
 }
