@@ -9,7 +9,7 @@ use bytemuck::cast_slice;
 use clap::{Args, ValueEnum};
 use homing_data::Dataset;
 use homing_pool::{check_writable, write_beside};
-use homing_train::{Embedded, Examples, Kind, Learner, device, models};
+use homing_train::{Embedded, Embedder, Examples, Kind, Learner, device, models};
 use npyz::WriterBuilder;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
@@ -93,9 +93,10 @@ impl Blocks<'_> {
     /// Embeds block after block.
     fn each(&self, mut take: impl FnMut(Embedded) -> Result<()>) -> Result<()> {
         let rows: Vec<usize> = (0..self.data.inputs.len()).collect();
+        let embedder = Embedder::new(self.learner, self.kind, None);
         let bar = Bar::counting("embedding", rows.len(), self.quiet);
         for rows in rows.chunks(BLOCK) {
-            take(Embedded::new(self.learner, Examples { inputs: &self.data.inputs, rows }, self.kind)?)?;
+            take(embedder.embed(Examples { inputs: &self.data.inputs, rows })?)?;
             bar.inc(rows.len());
         }
         bar.finish();
@@ -128,7 +129,7 @@ impl Blocks<'_> {
     fn npy(&self, out: &std::path::Path) -> Result<usize> {
         let rows = self.data.inputs.len();
         let first = Examples { inputs: &self.data.inputs, rows: &[0] };
-        let (_, width) = Embedded::new(self.learner, first, self.kind)?.into_values();
+        let (_, width) = Embedder::new(self.learner, self.kind, None).embed(first)?.into_values();
         let mut failed = None;
         write_beside(out, |file| {
             let shape = [rows as u64, width as u64];

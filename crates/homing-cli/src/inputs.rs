@@ -163,6 +163,7 @@ impl Inputs {
             embedding: columns.embedding.clone(),
             id: columns.id_column.clone(),
             label: columns.label_column.clone(),
+            blank_labels: false,
             group: limits.group_column.clone(),
             cost: limits.cost_column.clone(),
             probabilities: None,

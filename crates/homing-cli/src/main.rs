@@ -1,6 +1,8 @@
 //! `homing`: choose the data that teaches a model most about a task.
 #![allow(missing_docs, clippy::struct_excessive_bools)]
 
+#[cfg(feature = "train")]
+mod data;
 mod demo;
 mod diagnose;
 mod digits;
@@ -37,6 +39,9 @@ enum Command {
     Explain(Box<explain::Arguments>),
     /// Draw the method and its theory on small Gaussian processes.
     Experiment(experiment::Arguments),
+    /// Download the usual data sets.
+    #[cfg(feature = "train")]
+    Data(data::Arguments),
     /// Embed a data set with a network, as a pool to choose from.
     #[cfg(feature = "train")]
     Embed(Box<embed::Arguments>),
@@ -60,6 +65,8 @@ fn main() -> ExitCode {
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Experiment(arguments) => experiment::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Data(arguments) => data::run(&arguments),
         #[cfg(feature = "train")]
         Command::Embed(arguments) => embed::run(&arguments),
         #[cfg(feature = "train")]

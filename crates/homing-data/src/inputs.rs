@@ -1,6 +1,24 @@
 //! What a network is shown.
 
+use std::sync::Arc;
+
+use blake3::Hasher;
+use bytes::Bytes;
+use half::f16;
+use homing_pool::Pool;
+use rayon::prelude::*;
+
+use crate::files::Entry;
+use crate::picture::{self, Picture};
+use crate::resize::{self, fit};
+use crate::{Error, Result};
+
+/// The longest side of a thumbnail.
+const THUMBNAIL: usize = 96;
+
 /// Examples of one shape, by number: images as `[channels, height, width]`, rows as `[width]`.
+///
+/// A clone shares what it holds.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     shape: Vec<usize>,
@@ -9,9 +27,17 @@ pub struct Inputs {
 
 #[derive(Clone, Debug)]
 enum Values {
-    /// Pixels, 0 to 255.
-    Pixels(Vec<u8>),
-    Numbers(Vec<f32>),
+    /// Pixels, 0 to 255, of images as large as `stored`.
+    Pixels {
+        pixels: Bytes,
+        stored: [usize; 3],
+    },
+    Numbers(Arc<Vec<f32>>),
+    /// Two bytes a number, little-endian.
+    Halves(Bytes),
+    Pool(Arc<Pool>),
+    /// Images that are decoded when they are read.
+    Files(Arc<Vec<Entry>>),
 }
 
 impl Inputs {
@@ -19,9 +45,10 @@ impl Inputs {
     ///
     /// # Panics
     /// When the pixels are no whole number of images.
-    pub fn pixels(shape: [usize; 3], pixels: Vec<u8>) -> Self {
+    pub fn pixels(shape: [usize; 3], pixels: impl Into<Bytes>) -> Self {
+        let pixels = pixels.into();
         assert_eq!(pixels.len() % shape.iter().product::<usize>().max(1), 0, "pixels of whole images");
-        Self { shape: shape.to_vec(), values: Values::Pixels(pixels) }
+        Self { shape: shape.to_vec(), values: Values::Pixels { pixels, stored: shape } }
     }
 
     /// Rows of `width` numbers, one after the other.
@@ -30,7 +57,35 @@ impl Inputs {
     /// When the numbers are no whole number of rows.
     pub fn rows(width: usize, numbers: Vec<f32>) -> Self {
         assert_eq!(numbers.len() % width.max(1), 0, "numbers of whole rows");
-        Self { shape: vec![width], values: Values::Numbers(numbers) }
+        Self { shape: vec![width], values: Values::Numbers(Arc::new(numbers)) }
+    }
+
+    /// Examples of any shape in half precision, little-endian, one after the other: a mapped file, say.
+    ///
+    /// # Panics
+    /// When the bytes are no whole number of examples.
+    pub fn halves(shape: Vec<usize>, bytes: impl AsRef<[u8]> + Send + 'static) -> Self {
+        let bytes = Bytes::from_owner(bytes);
+        assert_eq!(bytes.len() % (2 * shape.iter().product::<usize>()).max(1), 0, "bytes of whole examples");
+        Self { shape, values: Values::Halves(bytes) }
+    }
+
+    /// The embeddings of a pool, which stay where they are.
+    pub fn pool(pool: Pool) -> Self {
+        Self { shape: vec![pool.dim()], values: Values::Pool(Arc::new(pool)) }
+    }
+
+    /// Image files of the given shape, or of any where it is square.
+    pub(crate) fn files(shape: [usize; 3], files: Vec<Entry>) -> Self {
+        Self { shape: shape.to_vec(), values: Values::Files(Arc::new(files)) }
+    }
+
+    /// The same images, `size` pixels wide and high when they are read.
+    pub fn with_size(mut self, size: usize) -> Result<Self> {
+        let [channels, ..] = self.image()?;
+        check_size(size)?;
+        self.shape = vec![channels, size, size];
+        Ok(self)
     }
 
     /// Of one example.
@@ -45,11 +100,13 @@ impl Inputs {
 
     /// How many examples there are.
     pub fn len(&self) -> usize {
-        let count = match &self.values {
-            Values::Pixels(pixels) => pixels.len(),
-            Values::Numbers(numbers) => numbers.len(),
-        };
-        count / self.size().max(1)
+        match &self.values {
+            Values::Pixels { pixels, stored } => pixels.len() / stored.iter().product::<usize>().max(1),
+            Values::Numbers(numbers) => numbers.len() / self.size().max(1),
+            Values::Halves(bytes) => bytes.len() / (2 * self.size()).max(1),
+            Values::Pool(pool) => pool.rows(),
+            Values::Files(files) => files.len(),
+        }
     }
 
     /// Whether there are none.
@@ -57,17 +114,230 @@ impl Inputs {
         self.len() == 0
     }
 
+    /// Whether the examples are images.
+    pub fn are_images(&self) -> bool {
+        matches!(self.values, Values::Pixels { .. } | Values::Files(_))
+    }
+
     /// The examples of `rows` one after the other, pixels as 0 to 255.
-    pub fn read(&self, rows: &[usize]) -> Vec<f32> {
+    pub fn read(&self, rows: &[usize]) -> Result<Vec<f32>> {
+        self.check(rows)?;
         let size = self.size();
-        let mut out = Vec::with_capacity(rows.len() * size);
-        for &row in rows {
-            let at = row * size..(row + 1) * size;
-            match &self.values {
-                Values::Pixels(pixels) => out.extend(pixels[at].iter().map(|&pixel| f32::from(pixel))),
-                Values::Numbers(numbers) => out.extend_from_slice(&numbers[at]),
+        let at = |row: usize| row * size..(row + 1) * size;
+        match &self.values {
+            Values::Pixels { pixels, stored } if self.shape == stored => {
+                Ok(rows.iter().flat_map(|&row| &pixels[at(row)]).map(|&pixel| f32::from(pixel)).collect())
+            }
+            Values::Numbers(numbers) => Ok(rows.iter().flat_map(|&row| &numbers[at(row)]).copied().collect()),
+            Values::Halves(bytes) => {
+                let row = |&row: &usize| &bytes[2 * row * size..2 * (row + 1) * size];
+                let halves = rows.iter().flat_map(|at| row(at).as_chunks().0);
+                Ok(halves.map(|&half| f16::from_le_bytes(half).to_f32()).collect())
+            }
+            Values::Pool(pool) => read_pool(pool, rows),
+            Values::Pixels { .. } | Values::Files(_) => match self.image()? {
+                [_, height, width] if height == width => self.resized(rows, height),
+                _ => self.concatenated(rows, |picture| picture.pixels.iter().map(|&pixel| f32::from(pixel)).collect()),
+            },
+        }
+    }
+
+    /// The images of `rows`, `size` pixels wide and high, channel by channel, 0 to 255: bilinear, and of images that are
+    /// not square the middle. Enlarging is PyTorch's `F.interpolate(mode="bilinear", align_corners=False)`, shrinking the
+    /// same with `antialias=True`.
+    pub fn resized(&self, rows: &[usize], size: usize) -> Result<Vec<f32>> {
+        self.check(rows)?;
+        self.image()?;
+        check_size(size)?;
+        self.concatenated(rows, |picture| fit(&picture.pixels, picture.shape, size))
+    }
+
+    /// As [`Inputs::resized`], in three channels: grey is repeated.
+    pub fn resized_rgb(&self, rows: &[usize], size: usize) -> Result<Vec<f32>> {
+        match self.image()? {
+            [3, ..] => self.resized(rows, size),
+            [1, ..] => {
+                let gray = self.resized(rows, size)?;
+                Ok(gray.chunks_exact(size * size).flat_map(|plane| [plane; 3]).flatten().copied().collect())
+            }
+            _ => Err(Error::NotImages { shape: self.shape.clone() }),
+        }
+    }
+
+    /// A hash of the shape and of the contents of `rows`, in hexadecimal: the same examples have the same, and others another.
+    pub fn fingerprint(&self, rows: &[usize]) -> Result<String> {
+        self.check(rows)?;
+        let mut hash = Hasher::new();
+        let (tag, stored) = match &self.values {
+            Values::Pixels { stored, .. } => (b"pixels  ", &stored[..]),
+            Values::Numbers(_) | Values::Pool(_) => (b"numbers ", &self.shape[..]),
+            Values::Halves(_) => (b"halves  ", &self.shape[..]),
+            Values::Files(_) => (b"files   ", &self.shape[..]),
+        };
+        hash.update(tag);
+        for shape in [&self.shape[..], stored] {
+            hash.update(&(shape.len() as u64).to_le_bytes());
+            for &extent in shape {
+                hash.update(&(extent as u64).to_le_bytes());
             }
         }
-        out
+        let size = stored.iter().product::<usize>();
+        for block in rows.chunks(256) {
+            match &self.values {
+                Values::Pixels { pixels, .. } => {
+                    for &row in block {
+                        hash.update(&pixels[row * size..(row + 1) * size]);
+                    }
+                }
+                Values::Halves(bytes) => {
+                    for &row in block {
+                        hash.update(&bytes[2 * row * size..2 * (row + 1) * size]);
+                    }
+                }
+                Values::Numbers(_) | Values::Pool(_) => {
+                    let bytes: Vec<u8> = self.read(block)?.iter().flat_map(|number| number.to_le_bytes()).collect();
+                    hash.update(&bytes);
+                }
+                Values::Files(files) => {
+                    for &row in block {
+                        let bytes = files[row].bytes()?;
+                        hash.update(&(bytes.len() as u64).to_le_bytes());
+                        hash.update(&bytes);
+                    }
+                }
+            }
+        }
+        Ok(hash.finalize().to_hex().to_string())
+    }
+
+    /// The image of `row` as a png of at most 96 pixels a side, for a person to look at.
+    pub fn thumbnail(&self, row: usize) -> Result<Vec<u8>> {
+        self.check(&[row])?;
+        self.image()?;
+        let mut picture = self.picture(row)?;
+        let [channels, height, width] = picture.shape;
+        if height.max(width) > THUMBNAIL {
+            let pixels = fit(&picture.pixels, picture.shape, THUMBNAIL);
+            picture = Picture {
+                shape: [channels, THUMBNAIL, THUMBNAIL],
+                pixels: pixels.iter().map(|pixel| pixel.round() as u8).collect(),
+            };
+        }
+        picture.png()
+    }
+
+    fn check(&self, rows: &[usize]) -> Result<()> {
+        let count = self.len();
+        match rows.iter().find(|&&row| row >= count) {
+            Some(&row) => Err(Error::NoRow { row, rows: count }),
+            None => Ok(()),
+        }
+    }
+
+    fn image(&self) -> Result<[usize; 3]> {
+        match self.shape[..] {
+            [channels, height, width] if self.are_images() => Ok([channels, height, width]),
+            _ => Err(Error::NotImages { shape: self.shape.clone() }),
+        }
+    }
+
+    /// The image of `row` as it is stored.
+    fn picture(&self, row: usize) -> Result<Picture> {
+        match &self.values {
+            Values::Pixels { pixels, stored } => {
+                let size = stored.iter().product::<usize>();
+                Ok(Picture { shape: *stored, pixels: pixels[row * size..(row + 1) * size].to_vec() })
+            }
+            Values::Files(files) => {
+                let file = &files[row];
+                picture::decode(&file.path, &file.bytes()?, self.shape[0])
+            }
+            _ => Err(Error::NotImages { shape: self.shape.clone() }),
+        }
+    }
+
+    /// What `show` makes of the images of `rows`, one after the other.
+    fn concatenated(&self, rows: &[usize], show: impl Fn(&Picture) -> Vec<f32> + Sync) -> Result<Vec<f32>> {
+        let images = rows.par_iter().map(|&row| Ok(show(&self.picture(row)?))).collect::<Result<Vec<_>>>()?;
+        Ok(images.concat())
+    }
+}
+
+fn check_size(size: usize) -> Result<()> {
+    let most = resize::MOST;
+    if (1..=most).contains(&size) { Ok(()) } else { Err(Error::BadSize { size, most }) }
+}
+
+fn read_pool(pool: &Pool, rows: &[usize]) -> Result<Vec<f32>> {
+    let embeddings = pool.embeddings();
+    let dim = pool.dim();
+    let mut out = vec![0.0; rows.len() * dim];
+    for (&row, out) in rows.iter().zip(out.chunks_exact_mut(dim)) {
+        embeddings.values().write_f32(row * dim..(row + 1) * dim, out);
+    }
+    embeddings.check_read().map_err(|source| Error::NotFinite { path: pool.path().to_owned(), source })?;
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_every_kind_are_read_in_the_order_asked_for() {
+        let numbers: Vec<f32> = (0..6u8).map(f32::from).collect();
+        let halves: Vec<u8> = numbers.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect();
+        let kinds = [
+            Inputs::pixels([1, 1, 2], vec![0u8, 1, 2, 3, 4, 5]),
+            Inputs::rows(2, numbers),
+            Inputs::halves(vec![2], halves),
+        ];
+        for inputs in kinds {
+            assert_eq!((inputs.len(), inputs.size()), (3, 2));
+            assert_eq!(inputs.read(&[2, 0, 2]).unwrap(), [4.0, 5.0, 0.0, 1.0, 4.0, 5.0]);
+            let message = inputs.read(&[0, 3]).unwrap_err().to_string();
+            assert!(message.starts_with("there is no row 3 among 3 examples"), "{message}");
+        }
+    }
+
+    #[test]
+    fn grey_is_repeated_and_rows_of_numbers_are_no_images() {
+        let inputs = Inputs::pixels([1, 2, 2], vec![0u8, 100, 0, 100]);
+        let one = inputs.resized(&[0], 4).unwrap();
+        assert_eq!(one[..4], [0.0, 25.0, 75.0, 100.0]);
+        assert_eq!(inputs.resized_rgb(&[0], 4).unwrap(), one.repeat(3));
+        assert_eq!(inputs.clone().with_size(4).unwrap().read(&[0]).unwrap(), one);
+        assert!(inputs.resized(&[0], 0).unwrap_err().to_string().contains("give a size from 1"));
+        let rows = Inputs::rows(4, vec![0.0; 4]);
+        for error in [rows.resized(&[0], 4).unwrap_err(), rows.thumbnail(0).unwrap_err()] {
+            assert!(error.to_string().contains("are no images"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_is_of_the_contents_their_order_and_their_shape() {
+        let inputs = Inputs::pixels([1, 1, 2], vec![0u8, 1, 2, 3, 0, 1]);
+        let print = |rows: &[usize]| inputs.fingerprint(rows).unwrap();
+        assert_eq!(print(&[0, 1]), print(&[2, 1]));
+        assert_ne!(print(&[0, 1]), print(&[1, 0]));
+        assert_ne!(print(&[0]), print(&[0, 0]));
+        let upright = Inputs::pixels([1, 2, 1], vec![0u8, 1]);
+        assert_ne!(print(&[0]), upright.fingerprint(&[0]).unwrap());
+        let larger = inputs.clone().with_size(2).unwrap();
+        assert_ne!(print(&[0]), larger.fingerprint(&[0]).unwrap());
+        assert_eq!(print(&[0]).len(), 64);
+    }
+
+    #[test]
+    fn a_thumbnail_is_the_image_as_a_png() {
+        let colours: Vec<u8> = (0..12).map(|i| i * 20).collect();
+        let inputs = Inputs::pixels([3, 2, 2], colours.clone());
+        let png = inputs.thumbnail(0).unwrap();
+        let back = picture::decode("a.png".as_ref(), &png, 3).unwrap();
+        assert_eq!((back.shape, back.pixels), ([3, 2, 2], colours));
+        let large = Inputs::pixels([1, 300, 200], vec![7u8; 60_000]);
+        let png = large.thumbnail(0).unwrap();
+        let back = picture::decode("a.png".as_ref(), &png, 1).unwrap();
+        assert_eq!((back.shape, back.pixels), ([1, 96, 96], vec![7; 96 * 96]));
     }
 }

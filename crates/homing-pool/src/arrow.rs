@@ -97,7 +97,7 @@ impl Table {
     /// Adds a batch of the columns chosen; `row` is its first row's number in the file at `path`.
     pub(crate) fn push(&mut self, path: &Path, row: usize, batch: &RecordBatch) -> Result<()> {
         let source = Source { path, row, batch };
-        let Layout { embedding, probabilities, id, group, label, cost } = &self.layout;
+        let Layout { embedding, probabilities, id, group, label, blank_labels, cost } = &self.layout;
         match embedding {
             Embedding::Column(position) => source.rows(*position, &mut self.gathered.embeddings)?,
             Embedding::Wide(positions) => source.wide(positions, &mut self.gathered.embeddings)?,
@@ -105,9 +105,9 @@ impl Table {
         if let Some(position) = probabilities {
             source.rows(*position, &mut self.gathered.probabilities)?;
         }
-        source.texts(*id, &mut self.gathered.ids)?;
-        source.texts(*group, &mut self.gathered.groups)?;
-        source.texts(*label, &mut self.gathered.labels)?;
+        source.texts(*id, false, &mut self.gathered.ids)?;
+        source.texts(*group, false, &mut self.gathered.groups)?;
+        source.texts(*label, *blank_labels, &mut self.gathered.labels)?;
         if let Some(position) = cost {
             self.gathered.costs.extend_from_slice(source.numbers(*position)?.as_primitive::<Float64Type>().values());
         }
@@ -117,6 +117,12 @@ impl Table {
     pub(crate) fn finish(self, path: &Path) -> Result<Contents> {
         self.gathered.finish(path, &self.layout)
     }
+}
+
+/// Texts for the values of `array`, empty for nulls.
+pub(crate) fn texts(path: &Path, array: &dyn Array) -> Result<Vec<String>> {
+    let array = cast(array, &DataType::LargeUtf8).map_err(|error| Error::malformed(path, "Arrow", &error))?;
+    Ok(array.as_string::<i64>().iter().map(|text| text.unwrap_or_default().to_owned()).collect())
 }
 
 struct Source<'a> {
@@ -214,10 +220,11 @@ impl Source<'_> {
         }
     }
 
-    fn texts(&self, position: Option<usize>, texts: &mut Vec<String>) -> Result<()> {
+    /// Nulls are empty texts where `blank` allows them.
+    fn texts(&self, position: Option<usize>, blank: bool, into: &mut Vec<String>) -> Result<()> {
         let Some(position) = position else { return Ok(()) };
-        let array = self.cast(self.full(position)?, &DataType::LargeUtf8)?;
-        texts.extend(array.as_string::<i64>().iter().flatten().map(str::to_owned));
+        let array = if blank { self.batch.column(position) } else { self.full(position)? };
+        into.extend(texts(self.path, array)?);
         Ok(())
     }
 }

@@ -34,11 +34,7 @@ pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io
 
 /// Refuses a `path` that [`write_beside`] could not write.
 pub fn check_writable(path: &Path) -> Result<()> {
-    let target = target(path);
-    if target.is_dir() {
-        return Err(Error::write(path, &io::Error::from(io::ErrorKind::IsADirectory)));
-    }
-    temporary(&target).map(drop).map_err(|source| Error::write(path, &source))
+    temporary(&target(path)).map(drop).map_err(|source| Error::write(path, &source))
 }
 
 /// The file that `path` names, behind symbolic links.
@@ -47,6 +43,12 @@ fn target(path: &Path) -> PathBuf {
 }
 
 fn temporary(target: &Path) -> io::Result<NamedTempFile> {
+    match fs::metadata(target) {
+        Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        // A new file in the place of a device or a pipe would take it from everybody else.
+        Ok(found) if !found.is_file() => return Err(io::Error::other("it is a device or a pipe, not a file")),
+        _ => {}
+    }
     let directory = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -73,6 +75,19 @@ mod tests {
 
     fn names(directory: &Path) -> Vec<String> {
         fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_stays_as_it_is() {
+        use std::os::unix::fs::FileTypeExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let message = check_writable(&path).unwrap_err().to_string();
+        assert!(message.contains("socket cannot be written: it is a device or a pipe"), "{message}");
+        write_beside(&path, |file| file.write_all(b"page")).unwrap_err();
+        assert!(fs::metadata(&path).unwrap().file_type().is_socket());
     }
 
     #[test]

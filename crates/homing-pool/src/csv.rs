@@ -83,16 +83,16 @@ impl<'a> Records<'a> {
 }
 
 /// Whether a first line names columns: some field is no number, or they count up from 0 as pandas' do.
-fn is_header(first: &StringRecord) -> bool {
+pub(crate) fn is_header(first: &StringRecord) -> bool {
     let counts_up = first.iter().enumerate().all(|(position, field)| field == position.to_string());
     first.iter().any(|field| number(field).is_none()) || (first.len() > 1 && counts_up)
 }
 
-fn number(field: &str) -> Option<f64> {
+pub(crate) fn number(field: &str) -> Option<f64> {
     field.parse().ok()
 }
 
-fn column(name: &str, position: usize, sample: &[StringRecord]) -> Column {
+pub(crate) fn column(name: &str, position: usize, sample: &[StringRecord]) -> Column {
     let mut cells = sample.iter().filter_map(|record| record.get(position)).filter(|cell| !cell.is_empty());
     let (role, kind) = match cells.next() {
         Some(first) if first.starts_with('[') => (Role::Floats, "lists"),
@@ -124,7 +124,7 @@ impl TextTable<'_> {
         }
         self.gathered.ids.extend(layout.id.map(|i| cells.text(i)).transpose()?);
         self.gathered.groups.extend(layout.group.map(|i| cells.text(i)).transpose()?);
-        self.gathered.labels.extend(layout.label.map(|i| cells.text(i)).transpose()?);
+        self.gathered.labels.extend(layout.label.map(|i| cells.label(i, layout.blank_labels)).transpose()?);
         self.gathered.costs.extend(layout.cost.map(|i| cells.number(i)).transpose()?);
         self.row += 1;
         Ok(())
@@ -155,6 +155,13 @@ impl Cells<'_> {
 
     fn text(&self, position: usize) -> Result<String> {
         Ok(self.cell(position)?.to_owned())
+    }
+
+    fn label(&self, position: usize, blank: bool) -> Result<String> {
+        match self.text(position) {
+            Err(Error::Null { .. }) if blank => Ok(String::new()),
+            text => text,
+        }
     }
 
     fn number(&self, position: usize) -> Result<f64> {

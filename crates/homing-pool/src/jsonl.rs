@@ -46,8 +46,15 @@ fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &Read
     if let Some(name) = options.first_name() {
         return Err(Error::NoColumns { path: path.to_owned(), name: quoted(name) });
     }
-    let bare =
-        Layout { embedding: Embedding::Column(0), probabilities: None, id: None, group: None, label: None, cost: None };
+    let bare = Layout {
+        embedding: Embedding::Column(0),
+        probabilities: None,
+        id: None,
+        group: None,
+        label: None,
+        blank_labels: false,
+        cost: None,
+    };
     gathered.finish(path, &bare)
 }
 
@@ -75,13 +82,13 @@ fn objects(
         }
         gathered.ids.extend(layout.id.map(|i| fields.text(i)).transpose()?);
         gathered.groups.extend(layout.group.map(|i| fields.text(i)).transpose()?);
-        gathered.labels.extend(layout.label.map(|i| fields.text(i)).transpose()?);
+        gathered.labels.extend(layout.label.map(|i| fields.label(i, layout.blank_labels)).transpose()?);
         gathered.costs.extend(layout.cost.map(|i| fields.number(i)).transpose()?);
     }
     gathered.finish(path, &layout)
 }
 
-fn column((name, value): (&String, &Value)) -> Column {
+pub(crate) fn column((name, value): (&String, &Value)) -> Column {
     let (role, kind) = match value {
         Value::Array(_) if numbers(value).is_some() => (Role::Floats, "a list of numbers"),
         Value::Array(_) => (Role::Other, "a list"),
@@ -135,6 +142,13 @@ impl Fields<'_> {
 
     fn text(&self, position: usize) -> Result<String> {
         self.field(position, text, "a text or a number")
+    }
+
+    fn label(&self, position: usize, blank: bool) -> Result<String> {
+        match self.text(position) {
+            Err(Error::Null { .. }) if blank => Ok(String::new()),
+            text => text,
+        }
     }
 
     fn number(&self, position: usize) -> Result<f64> {

@@ -8,6 +8,9 @@ use crate::{Error, ReadOptions, Result};
 const EMBEDDING_NAMES: [&str; 5] = ["embedding", "embeddings", "vector", "features", "emb"];
 const ID_NAMES: [&str; 4] = ["id", "ids", "_id", "uid"];
 
+/// What columns of labels are usually called.
+pub const LABEL_NAMES: [&str; 4] = ["label", "labels", "class", "target"];
+
 /// What a column's values can serve as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -49,6 +52,7 @@ pub(crate) struct Layout {
     pub(crate) id: Option<usize>,
     pub(crate) group: Option<usize>,
     pub(crate) label: Option<usize>,
+    pub(crate) blank_labels: bool,
     pub(crate) cost: Option<usize>,
 }
 
@@ -76,7 +80,8 @@ impl Layout {
             Some(name) => Embedding::Column(chooser.asked_embedding(name)?),
             None => chooser.found_embedding(&taken)?,
         };
-        Ok(Self { embedding, probabilities, id, group, label, cost })
+        let blank_labels = options.blank_labels;
+        Ok(Self { embedding, probabilities, id, group, label, blank_labels, cost })
     }
 
     /// The same layout of a table with the chosen columns only, and their positions in the whole one.
@@ -99,9 +104,30 @@ impl Layout {
             id: self.id.map(new),
             group: self.group.map(new),
             label: self.label.map(new),
+            blank_labels: self.blank_labels,
             cost: self.cost.map(new),
         };
         (layout, positions)
+    }
+}
+
+/// The column of texts or numbers called `name`, or as labels usually are, or the only one.
+pub(crate) fn label_column(path: &Path, columns: &[Column], name: Option<&str>) -> Result<usize> {
+    let chooser = Chooser { path, columns };
+    let scalar = |&position: &usize| matches!(columns[position].role, Role::Number | Role::Text);
+    if let Some(name) = name {
+        let position = chooser.named(name)?;
+        return if scalar(&position) {
+            Ok(position)
+        } else {
+            Err(chooser.wrong(position, "labels are texts or numbers"))
+        };
+    }
+    let usual = LABEL_NAMES.iter().filter_map(|name| chooser.position(name)).find(scalar);
+    let scalars: Vec<usize> = (0..columns.len()).filter(scalar).collect();
+    match (usual, &scalars[..]) {
+        (Some(position), _) | (None, &[position]) => Ok(position),
+        _ => chooser.named(LABEL_NAMES[0]),
     }
 }
 

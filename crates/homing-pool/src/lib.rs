@@ -33,6 +33,7 @@
 
 mod arrow;
 mod beside;
+mod column;
 mod csv;
 mod error;
 mod format;
@@ -57,8 +58,11 @@ mod table;
 mod tensor;
 
 pub use beside::{check_writable, write_beside};
+pub use column::read_column;
 pub use error::{Error, Result};
 pub use format::Format;
+pub use layout::LABEL_NAMES;
+pub use mapped::map;
 pub use picks::{PickFormat, prepare, write_picks, write_picks_csv};
 pub use pool::{Pool, ReadOptions};
 pub use rows::RowList;

@@ -9,8 +9,10 @@ use memmap2::Mmap;
 
 use crate::{Error, Result};
 
-/// The bytes of the file at `path`, read by the operating system when they are looked at.
-pub(crate) fn map(path: &Path) -> Result<Bytes> {
+/// The bytes of the file at `path`, which has some, read by the operating system when they are looked at.
+///
+/// The file must not be rewritten in place while they are.
+pub fn map(path: &Path) -> Result<Bytes> {
     let (file, _) = open(path)?;
     match map_file(&file) {
         Ok(map) => Ok(Bytes::from_owner(map)),

@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<
     crate::tensor::read(path, &mut Npz::open(path, bytes)?, options)
 }
 
-struct Npz<'a> {
+pub(crate) struct Npz<'a> {
     path: &'a Path,
     zip: ZipArchive<Cursor<Bytes>>,
     entries: Vec<Entry>,
@@ -38,7 +38,7 @@ struct Entry {
 }
 
 impl<'a> Npz<'a> {
-    fn open(path: &'a Path, bytes: &Bytes) -> Result<Self> {
+    pub(crate) fn open(path: &'a Path, bytes: &Bytes) -> Result<Self> {
         let mut zip = guarded(path, FORMAT, || ZipArchive::new(Cursor::new(bytes.clone())))?;
         let mut entries = Vec::new();
         for position in 0..zip.len() {

@@ -26,6 +26,8 @@ pub struct ReadOptions {
     pub cost: Option<String>,
     /// A text or number a row.
     pub label: Option<String>,
+    /// Whether a row of a table may lack its label, which then reads as an empty text.
+    pub blank_labels: bool,
     /// A row of floats a row, one for each class.
     pub probabilities: Option<String>,
     /// How the numbers of a `.npy` or `.safetensors` file are looked at.

@@ -18,10 +18,10 @@ pub(crate) fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<
     crate::tensor::read(path, &mut tensors(path, store)?, options)
 }
 
-struct Tensors(Vec<(String, Tensor)>);
+pub(crate) struct Tensors(Vec<(String, Tensor)>);
 
 /// The tensors in `store`, without a copy, in the order of their names.
-fn tensors(path: &Path, store: &Store) -> Result<Tensors> {
+pub(crate) fn tensors(path: &Path, store: &Store) -> Result<Tensors> {
     let found = store.len();
     let truncated = |expected| Error::Truncated { path: path.to_owned(), expected, found };
     let front = store.front(8)?;

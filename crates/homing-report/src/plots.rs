@@ -1,5 +1,7 @@
 //! A page of plots, their legends, their figures and pictures.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
 use crate::{Result, render_page};
@@ -77,4 +79,11 @@ pub struct Picture {
     pub text: String,
     /// Whether it belongs to the task, where that is known.
     pub in_task: Option<bool>,
+}
+
+impl Picture {
+    /// A PNG file as a picture.
+    pub fn png(file: &[u8], text: String, in_task: Option<bool>) -> Self {
+        Self { source: format!("data:image/png;base64,{}", BASE64_STANDARD.encode(file)), text, in_task }
+    }
 }

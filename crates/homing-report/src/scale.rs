@@ -43,9 +43,12 @@ pub fn ticks([low, high]: [f64; 2], count: usize) -> (Vec<f64>, usize) {
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|unit| unit * power).into_iter().find(|&step| step >= rough * 0.999);
     let step = step.unwrap_or(10.0 * power);
-    // A hair of slack keeps an end point that rounding moved just outside.
-    let first = (low / step - 1e-9).ceil() as i64;
-    let last = (high / step + 1e-9).floor() as i64;
+    // A hair of slack keeps an end point that rounding, of f32 too, moved just outside.
+    let ends = |step: f64| ((low / step - 1e-6).ceil() as i64, (high / step + 1e-6).floor() as i64);
+    let few = ends(step).1 - ends(step).0 < 2;
+    // Half of 1, 2, 5 or 10, or two fifths of 5, is a round number too.
+    let step = if few { step * if (step / power - 5.0).abs() < 0.1 { 0.4 } else { 0.5 } } else { step };
+    let (first, last) = ends(step);
     let decimals = (-step.log10().floor()).max(0.0) as usize;
     ((first..=last).map(|n| n as f64 * step).collect(), decimals)
 }
@@ -65,6 +68,9 @@ mod tests {
         assert_eq!(ticks([0.0, 100.0], 5).0, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(ticks([0.0, 37.0], 4).0, [0.0, 10.0, 20.0, 30.0]);
         assert_eq!(ticks([-3.2, 4.1], 4).0, [-2.0, 0.0, 2.0, 4.0]);
+        assert_eq!(ticks([0.0, 0.999_999_9], 4).0, [0.0, 0.5, 1.0]);
+        assert_eq!(ticks([-4.7, 4.7], 4).0, [-4.0, -2.0, 0.0, 2.0, 4.0]);
+        assert_eq!(ticks([0.0, 95.0], 3).0, [0.0, 20.0, 40.0, 60.0, 80.0]);
         assert_eq!(ticks([0.0, 0.0031], 4), (vec![0.0, 0.001, 0.002, 0.003], 3));
     }
 

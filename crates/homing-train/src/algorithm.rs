@@ -9,10 +9,11 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::candidates::{Round as Asked, source};
-use crate::embed::{Embedded, Kind};
+use crate::embed::{Embedded, Embedder, Kind};
 use crate::labels::{Answer, Oracle};
 use crate::learner::{Curve, Examples, Labelled, Learner, Lesson, Until, accuracy};
 use crate::run::Run;
+use crate::sigma::Sigma;
 use crate::{Error, Inputs, Result};
 
 /// What the loop is given.
@@ -47,6 +48,8 @@ pub struct Settings {
     pub targets_a_round: Option<usize>,
     /// φ.
     pub embedding: Kind,
+    /// Σ.
+    pub sigma: Sigma,
     /// ρ; none: from the data.
     pub noise_std: Option<f64>,
     /// Whether the picks of earlier rounds are conditioned on; the paper starts every round from the prior.
@@ -117,6 +120,9 @@ impl Settings {
         self.strategy()?;
         source(&self.candidates)?;
         let refuse = |message: &str| Err(Error::Setting(message.into()));
+        if matches!(self.sigma, Sigma::Laplace(_)) && matches!(self.embedding, Kind::Outputs | Kind::NetworkGradient(_)) {
+            return refuse("a Laplace covariance is one of the last layer's weights; use it with last-layer, output-gradient or loss-gradient");
+        }
         match self.until {
             _ if self.batch_size == 0 => refuse("a round needs at least one pick; give --batch-size 1 or more"),
             _ if problem.targets.rows.is_empty() => refuse("there are no targets; give at least one"),
@@ -178,8 +184,11 @@ fn choose(
     // (5) A′ from A, uniformly at random.
     let subset = subsample(problem.targets.rows, settings, number);
     let targets = Examples { inputs: problem.targets.inputs, rows: &subset };
-    let embed = |rows: &[usize]| Embedded::new(learner, Examples { inputs: problem.pool, rows }, settings.embedding);
-    let aims = Embedded::new(learner, targets, settings.embedding)?;
+    let lessons = Lessons::new(problem, run.rounds().iter().flat_map(|round| &round.picks));
+    let sigma = settings.sigma.covariance(learner, lessons.labelled(problem))?;
+    let embedder = Embedder::new(learner, settings.embedding, sigma);
+    let embed = |rows: &[usize]| embedder.embed(Examples { inputs: problem.pool, rows });
+    let aims = embedder.embed(targets)?;
     // (4) S ~ P_S.
     let asked = Asked {
         open: &open,
@@ -190,10 +199,9 @@ fn choose(
     let candidates = source(&settings.candidates)?.candidates(&asked)?;
     // (7) The kernel over [S, A′]; no matrix of it is formed.
     let pool = embed(&candidates)?;
-    let kernel = pool.kernel();
     let observed = if settings.condition && !labelled.is_empty() { Some(embed(&labelled)?) } else { None };
     let task = Task {
-        kernel: &*kernel,
+        kernel: embedder.kernel(),
         probabilities: Some(pool.probabilities()?),
         observed_points: observed.as_ref().map(Embedded::points).transpose()?,
         ..Task::new(pool.points()?, Some(aims.points()?))
@@ -247,17 +255,15 @@ fn update(
     picks: &[Pick],
     number: usize,
 ) -> Result<(Option<Curve>, usize)> {
-    let all = run.rounds().iter().flat_map(|round| &round.picks).chain(picks);
-    let known = |pick: &Pick| Some((pick.row, problem.classes[pick.label? as usize]?));
-    let (rows, labels): (Vec<usize>, Vec<u32>) = all.filter_map(known).unzip();
-    if rows.is_empty() {
+    let lessons = Lessons::new(problem, run.rounds().iter().flat_map(|round| &round.picks).chain(picks));
+    if lessons.rows.is_empty() {
         return Ok((None, 0));
     }
     if settings.scratch {
         learner.restart(settings.seed_of(WEIGHTS, number));
     }
     let lesson = Lesson {
-        train: Labelled { examples: Examples { inputs: problem.pool, rows: &rows }, labels: &labels },
+        train: lessons.labelled(problem),
         valid: problem.valid,
         until: settings.until,
         rate: settings.rate,
@@ -265,5 +271,23 @@ fn update(
         reweight: settings.reweight,
         seed: settings.seed_of(LESSON, number),
     };
-    Ok((Some(learner.fit(&lesson)?), rows.len()))
+    Ok((Some(learner.fit(&lesson)?), lessons.rows.len()))
+}
+
+/// What the network learns of D: rows of the pool and the network's own labels.
+struct Lessons {
+    rows: Vec<usize>,
+    labels: Vec<u32>,
+}
+
+impl Lessons {
+    fn new<'a>(problem: &Problem<'_>, picks: impl Iterator<Item = &'a Pick>) -> Self {
+        let known = |pick: &Pick| Some((pick.row, problem.classes[pick.label? as usize]?));
+        let (rows, labels) = picks.filter_map(known).unzip();
+        Self { rows, labels }
+    }
+
+    fn labelled<'a>(&'a self, problem: &Problem<'a>) -> Labelled<'a> {
+        Labelled { examples: Examples { inputs: problem.pool, rows: &self.rows }, labels: &self.labels }
+    }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use homing::laplace::Covariance;
 use homing::{Embeddings, Kernel, Linear, Points, Product};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -74,15 +75,12 @@ impl From<Kind> for String {
     }
 }
 
-/// Embeddings of examples, with the class probabilities beside them.
-#[derive(Clone, Debug)]
-pub struct Embedded {
+/// A learner as a map from examples to points at which f is observed.
+pub struct Embedder<'a> {
+    learner: &'a dyn Learner,
     kind: Kind,
-    values: Vec<f32>,
-    dim: usize,
-    probabilities: Vec<f32>,
-    classes: usize,
-    biased: bool,
+    sigma: Option<Covariance>,
+    product: Product,
 }
 
 /// Random numbers that a sketch of network gradients is made with.
@@ -90,20 +88,56 @@ const SKETCH: u64 = 0x5eed;
 /// Most numbers that full network gradients may take, in all.
 const MOST_NUMBERS: usize = 1 << 29;
 
-impl Embedded {
-    /// What `learner` makes of the examples.
-    pub fn new(learner: &dyn Learner, examples: Examples<'_>, kind: Kind) -> Result<Self> {
-        let look = learner.look(examples)?;
-        let (classes, biased, probabilities) = (look.classes, look.biased, look.probabilities());
-        let (values, dim) = match kind {
-            Kind::LastLayer | Kind::LossGradient => (look.hidden, look.width),
-            Kind::OutputGradient => extended(look),
-            Kind::Outputs => (look.outputs, look.classes),
-            Kind::NetworkGradient(width) => gradients(learner, examples, width)?,
-        };
-        Ok(Self { kind, values, dim, probabilities, classes, biased })
+impl<'a> Embedder<'a> {
+    /// With weights of covariance Σ = I, or as given.
+    pub fn new(learner: &'a dyn Learner, kind: Kind, sigma: Option<Covariance>) -> Self {
+        let product = Product::new(learner.classes(), learner.is_biased());
+        Self { learner, kind, sigma, product }
     }
 
+    /// What the learner makes of the examples.
+    pub fn embed(&self, examples: Examples<'_>) -> Result<Embedded> {
+        let look = self.learner.look(examples)?;
+        let (classes, probabilities) = (look.classes, look.probabilities());
+        let likely = || Embeddings::new(&probabilities[..], classes);
+        let hidden = || Embeddings::new(&look.hidden[..], look.width);
+        let single = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect();
+        let (values, dim) = match (self.kind, &self.sigma) {
+            (Kind::LossGradient, Some(sigma)) => (single(sigma.loss_gradients(hidden()?, likely()?)?), sigma.width()),
+            (Kind::LastLayer | Kind::OutputGradient, Some(sigma)) => {
+                (single(sigma.last_layer(hidden()?)?), sigma.last_layer_width())
+            }
+            (Kind::LastLayer | Kind::LossGradient, None) => (look.hidden, look.width),
+            (Kind::OutputGradient, None) => extended(look),
+            (Kind::Outputs, _) => (look.outputs, look.classes),
+            (Kind::NetworkGradient(width), _) => gradients(self.learner, examples, width)?,
+        };
+        let factored = self.kind == Kind::LossGradient && self.sigma.is_none();
+        Ok(Embedded { values, dim, probabilities, classes, factored })
+    }
+
+    /// The kernel of the points.
+    pub fn kernel(&self) -> &dyn Kernel {
+        match (self.kind, &self.sigma) {
+            (Kind::LossGradient, Some(sigma)) => sigma.kernel(),
+            (Kind::LossGradient, None) => &self.product,
+            _ => &Linear,
+        }
+    }
+}
+
+/// Embeddings of examples, with the class probabilities beside them.
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    values: Vec<f32>,
+    dim: usize,
+    probabilities: Vec<f32>,
+    classes: usize,
+    /// Whether the points are loss gradients of which φ is one factor.
+    factored: bool,
+}
+
+impl Embedded {
     /// φ row by row; for loss gradients the factor h.
     pub fn embeddings(&self) -> Result<Embeddings<'_>> {
         Ok(Embeddings::new(&self.values[..], self.dim)?)
@@ -126,18 +160,10 @@ impl Embedded {
 
     /// The points at which f is observed.
     pub fn points(&self) -> Result<Points<'_>> {
-        match self.kind {
-            Kind::LossGradient => Ok(Points::loss_gradient(self.embeddings()?, self.probabilities()?)?),
-            _ => Ok(self.embeddings()?.into()),
+        if self.factored {
+            return Ok(Points::loss_gradient(self.embeddings()?, self.probabilities()?)?);
         }
-    }
-
-    /// The kernel of the points, with weights of covariance Σ = I.
-    pub fn kernel(&self) -> Box<dyn Kernel> {
-        match self.kind {
-            Kind::LossGradient => Box::new(Product::new(self.classes, self.biased)),
-            _ => Box::new(Linear),
-        }
+        Ok(self.embeddings()?.into())
     }
 }
 

@@ -34,6 +34,8 @@ pub enum Error {
     #[error(transparent)]
     Select(#[from] homing::Error),
     #[error(transparent)]
+    Data(#[from] homing_data::Error),
+    #[error(transparent)]
     Pool(#[from] homing_pool::Error),
 }
 

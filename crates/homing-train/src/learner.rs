@@ -112,6 +112,12 @@ pub trait Learner {
     /// How many classes it tells apart.
     fn classes(&self) -> usize;
 
+    /// Whether the last layer has a bias.
+    fn is_biased(&self) -> bool;
+
+    /// The last layer's weights: a row for each of its inputs, the bias last; a column a class.
+    fn last_layer(&self) -> Vec<f32>;
+
     /// The last hidden layer and the outputs.
     fn look(&self, examples: Examples<'_>) -> Result<Look>;
 

@@ -11,15 +11,17 @@ mod learner;
 pub mod models;
 mod network;
 mod run;
+mod sigma;
 
 pub use algorithm::{Pick, Problem, Round, Settings, fine_tune};
 pub use candidates::{All, Nearest, Sample, Source, source};
 pub use device::device;
 pub use draw::{Draw, Dropout};
-pub use embed::{Embedded, Kind, Sketch};
+pub use embed::{Embedded, Embedder, Kind, Sketch};
 pub use error::{Error, Result};
 pub use homing_data::Inputs;
 pub use labels::{Answer, Known, Oracle};
 pub use learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy};
 pub use network::{Net, Network};
 pub use run::{Run, read_json, write_json};
+pub use sigma::Sigma;

@@ -53,7 +53,7 @@ impl<N: Net> Network<N> {
             return Err(Error::Shape { expected: size, got: examples.inputs.size() });
         }
         let rows: Vec<usize> = at.iter().map(|&i| examples.rows[i]).collect();
-        let mut values = examples.inputs.read(&rows);
+        let mut values = examples.inputs.read(&rows)?;
         let (shift, scale) = self.scale;
         values.iter_mut().for_each(|value| *value = (*value - shift) / scale);
         Ok(Tensor::from_data(TensorData::new(values, [rows.len(), size]), device))
@@ -96,10 +96,20 @@ impl<N: Net> Learner for Network<N> {
         self.net.head().weight.dims()[1]
     }
 
+    fn is_biased(&self) -> bool {
+        self.net.head().bias.is_some()
+    }
+
+    fn last_layer(&self) -> Vec<f32> {
+        let head = self.net.head();
+        let mut weights = numbers(head.weight.val());
+        weights.extend(head.bias.iter().flat_map(|bias| numbers(bias.val())));
+        weights
+    }
+
     fn look(&self, examples: Examples<'_>) -> Result<Look> {
         let [width, classes] = self.net.head().weight.dims();
-        let biased = self.net.head().bias.is_some();
-        let mut look = Look { hidden: Vec::new(), width, outputs: Vec::new(), classes, biased };
+        let mut look = Look { hidden: Vec::new(), width, outputs: Vec::new(), classes, biased: self.is_biased() };
         let all: Vec<usize> = (0..examples.rows.len()).collect();
         for at in all.chunks(CHUNK) {
             let hidden = self.net.hidden(self.tensor(examples, at, &self.device)?, &mut Dropout::Off);
@@ -146,7 +156,8 @@ impl<N: Net> Learner for Network<N> {
     }
 
     fn save(&self) -> Result<Vec<u8>> {
-        let mut store = SafetensorsStore::from_bytes(None);
+        // Its order changes from run to run.
+        let mut store = SafetensorsStore::from_bytes(None).clear_metadata();
         self.net.save_into(&mut store).map_err(unfit)?;
         store.get_bytes().map_err(unfit)
     }
@@ -160,17 +171,18 @@ impl<N: Net> Learner for Network<N> {
         let device = self.device.clone().autodiff();
         let net = self.net.clone().train();
         let x = self.tensor(examples, &[at], &device)?;
-        let outputs = net.head().forward(net.hidden(x, &mut Dropout::Off));
         let mut all = Vec::new();
         for class in 0..self.classes() {
-            let gradients = GradientsParams::from_grads(outputs.clone().narrow(1, class, 1).sum().backward(), &net);
+            // A backward pass uses the forward one up.
+            let outputs = net.head().forward(net.hidden(x.clone(), &mut Dropout::Off));
+            let gradients = GradientsParams::from_grads(outputs.narrow(1, class, 1).sum().backward(), &net);
             net.visit(&mut Flatten { gradients: &gradients, all: &mut all });
         }
         Ok(all)
     }
 }
 
-fn numbers(tensor: Tensor<2>) -> Vec<f32> {
+fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec().expect("f32 on every device")
 }
 
@@ -190,7 +202,7 @@ impl ModuleVisitor for Flatten<'_> {
             return;
         }
         match self.gradients.get::<D>(param.id) {
-            Some(gradient) => self.all.extend(gradient.into_data().try_into_vec::<f32>().expect("f32 on every device")),
+            Some(gradient) => self.all.extend(numbers(gradient)),
             None => self.all.extend(std::iter::repeat_n(0.0, param.val().shape().num_elements())),
         }
     }

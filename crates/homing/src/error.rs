@@ -40,7 +40,7 @@ pub enum Error {
         row: usize,
     },
     /// A value outside of its range, found before the work starts.
-    #[error("row {row} of the {what} is {value}; {expected}")]
+    #[error("row {row} of the {what} is {}; {expected}", short(*.value))]
     BadValue {
         /// Which input.
         what: &'static str,
@@ -91,7 +91,7 @@ pub enum Error {
         available: usize,
     },
     /// A setting outside of its range.
-    #[error("{name} is {value}; {expected}")]
+    #[error("{name} is {}; {expected}", short(*.value))]
     Setting {
         /// The setting's name.
         name: &'static str,
@@ -130,10 +130,54 @@ pub enum Error {
         /// The first pivot that is not positive.
         pivot: usize,
     },
+    /// A last layer whose weights are too many for a dense covariance.
+    #[error(
+        "the last layer has {weights} weights, and a full covariance is computed for {most} at most; choose the \
+         Kronecker-factored or the diagonal approximation"
+    )]
+    LayerTooLarge {
+        /// Its weights.
+        weights: usize,
+        /// The most that there may be.
+        most: usize,
+    },
+    /// Values that were to come from one layer do not fit together.
+    #[error("the {what} have {got} columns but the last layer has {expected}; take them from the network that Σ is of")]
+    Layer {
+        /// Which input.
+        what: &'static str,
+        /// Its columns.
+        got: usize,
+        /// The columns that fit.
+        expected: usize,
+    },
     /// A read of a [`RowSource`](crate::RowSource) failed, for this reason.
     #[error("{0}")]
     Unreadable(String),
     /// A combination that cannot be served.
     #[error("{0}")]
     Unsupported(&'static str),
+}
+
+/// A number as it was given, with an exponent where its digits would be a long row of zeros.
+fn short(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() || (1e-6..1e9).contains(&value.abs()) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_messages_are_short() {
+        let said = |value| Error::Setting { name: "the noise", value, expected: "raise it" }.to_string();
+        assert_eq!(said(-1.5), "the noise is -1.5; raise it");
+        assert_eq!(said(1e-30), "the noise is 1e-30; raise it");
+        assert_eq!(said(6.25e200), "the noise is 6.25e200; raise it");
+        assert_eq!(said(f64::NAN), "the noise is NaN; raise it");
+    }
 }

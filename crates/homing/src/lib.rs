@@ -21,7 +21,7 @@
 //! The rows are read in the format of their file (f32, f64, f16, bf16), never copied as a whole, and need not lie in memory
 //! ([`RowSource`]); a pick is one pass over them, or less. [`STRATEGIES`] lists the rules by name; [`Rule`] is the trait to
 //! write another. [`explain`] says why each row was picked, [`Posterior`] is the Gaussian process itself, [`theory`] has the
-//! guarantees.
+//! guarantees, [`laplace`] a covariance Σ of a network's last layer.
 #![forbid(unsafe_code)]
 
 /// The README's example, as a test.
@@ -40,6 +40,7 @@ mod explain;
 mod greedy;
 mod irreducible;
 mod kernels;
+pub mod laplace;
 mod law;
 mod ledger;
 mod partition;
@@ -68,7 +69,7 @@ pub use evidence::{NoiseFit, fit_noise};
 pub use explain::{Explanation, TargetStory, Why, closest_pick, explain};
 pub use greedy::Greedy;
 pub use irreducible::irreducible_vars;
-pub use kernels::{Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product, fold_covariance};
+pub use kernels::{Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product, Scaled, fold_covariance};
 pub use points::Points;
 pub use posterior::Posterior;
 pub use projection::Projection;

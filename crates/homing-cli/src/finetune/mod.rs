@@ -80,6 +80,9 @@ struct Choosing {
     /// last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
     #[arg(long, default_value = "last-layer")]
     embedding: String,
+    /// Covariance Σ of the weights: identity, or laplace-diagonal, -kronecker, -damped or -full of the last layer.
+    #[arg(long, default_value = "identity")]
+    sigma: String,
     /// Noise ρ of an observation; by default ρ² is 0.01 of the mean squared norm.
     #[arg(long, value_name = "RHO")]
     noise_std: Option<f64>,
@@ -141,6 +144,15 @@ impl Asked {
         self.data.file_name().unwrap_or(self.data.as_os_str()).to_string_lossy().into_owned()
     }
 
+    /// Refuses what cannot be, before anything is written.
+    fn check(&self, setup: &Setup) -> Result<()> {
+        let split = setup.split(self, self.seed)?;
+        for rule in self.rules() {
+            self.settings(&rule, self.seed)?.check(&split.problem())?;
+        }
+        setup.learner(self).map(drop)
+    }
+
     fn settings(&self, rule: &str, seed: u64) -> Result<Settings> {
         let (choosing, learning) = (&self.choosing, &self.learning);
         let drops = Until::ValidationDrops { patience: learning.patience, most: learning.most_epochs };
@@ -151,6 +163,7 @@ impl Asked {
             candidates: choosing.candidates.clone(),
             targets_a_round: choosing.targets_a_round,
             embedding: choosing.embedding.parse::<Kind>()?,
+            sigma: choosing.sigma.parse()?,
             noise_std: choosing.noise_std,
             condition: choosing.condition,
             scratch: !learning.go_on,
@@ -168,8 +181,8 @@ impl Asked {
 struct Plan {
     version: String,
     asked: Asked,
-    /// Of the examples and labels, so that a run goes on with the data it began with.
-    data: String,
+    /// Hashes of the examples, so that a run goes on with the data it began with.
+    data: Vec<String>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -183,13 +196,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (None, None) => bail!("name a folder with --run"),
     };
     let setup = Setup::open(&asked)?;
-    let data = setup.fingerprint();
+    let data = setup.fingerprint()?;
     match known {
         Some(known) if known != data => {
             bail!("the data in {} are not those that the run began with; restore them, or start a run of its own", asked.data.display())
         }
         Some(_) => {}
-        None => start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data })?,
+        None => asked.check(&setup).and_then(|()| start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data }))?,
     }
     let results = go(&folder, &asked, &setup, arguments.quiet)?;
     results.write(&folder.join("results.csv"))?;

@@ -85,11 +85,8 @@ fn pictures(setup: &Setup, results: &Results) -> Result<Option<Section>> {
         let mut pictures = Vec::new();
         for &picked in row.rows.iter().take(PICTURES) {
             let label = train.labels[picked].map_or("no label", |label| &train.classes[label as usize]);
-            pictures.push(Picture {
-                source: train.inputs.thumbnail(picked)?.data_address(),
-                text: format!("{}: {label}", train.ids[picked]),
-                in_task: setup.in_task(picked),
-            });
+            let text = format!("{}: {label}", train.ids[picked]);
+            pictures.push(Picture::png(&train.inputs.thumbnail(picked)?, text, setup.in_task(picked)));
         }
         strips.push(Strip { text: format!("round {}", row.round), pictures });
     }

@@ -108,9 +108,10 @@ impl Setup {
     }
 
     /// Of everything that a result depends on in the data.
-    pub fn fingerprint(&self) -> String {
+    pub fn fingerprint(&self) -> Result<Vec<String>> {
         let parts = [Some(&self.data.train), self.data.test.as_ref(), self.targets.as_ref()];
-        parts.into_iter().flatten().map(Dataset::fingerprint).collect::<Vec<_>>().join("-")
+        let of = |part: &Dataset| Ok(part.inputs.fingerprint(&(0..part.inputs.len()).collect::<Vec<_>>())?);
+        parts.into_iter().flatten().map(of).collect()
     }
 
     pub fn oracle<'a>(&'a self, asked: &Asked) -> Result<Box<dyn Oracle + 'a>> {

@@ -2,10 +2,13 @@
 
 mod precomputed;
 mod product;
+mod scaled;
+mod separate;
 mod stationary;
 
 pub use precomputed::Precomputed;
 pub use product::Product;
+pub use scaled::Scaled;
 pub use stationary::{Gaussian, Laplace, Matern};
 
 use faer::Mat;

@@ -18,7 +18,7 @@ use rand::seq::{IndexedRandom, index};
 
 use super::chain::Chain;
 use super::model::{Model, covariance, gain, variances};
-use super::submodularity::{NOTHING, Pair, Ratio, distinct, ratio, snapped};
+use super::submodularity::{NOTHING, Pair, Ratio, distinct, doubtful, ratio, snapped};
 use crate::Result;
 use crate::law::{Columns, Functional, Law};
 use crate::random::{Stream, generator};
@@ -31,6 +31,9 @@ const DRAWN_FROM: usize = 64;
 
 /// Random pairs.
 const SAMPLES: usize = 2000;
+
+/// Rows of a sampled B and of a sampled X at most: the cost of a pair is cubic in them.
+const MOST_SAMPLED: usize = 100;
 
 /// Attempts to make the best pair worse by an exchange.
 const EXCHANGES: usize = 2000;
@@ -224,20 +227,22 @@ fn sampled(model: &Model<'_>, batch: &[usize], shares: &[f64], seed: u64) -> f64
     let rows = distinct(model, &rows).expect("rows of the pool");
     let (data, joint) = model.covariances(&rows);
     let noise: Vec<f64> = rows.iter().map(|&row| model.noise_at(row)).collect();
+    let doubtful = doubtful(model);
     // Positions in `rows`: the batch comes first.
     let places: Vec<usize> = (0..rows.len()).collect();
     let value = |sets: &Sets| {
         let mut pair = Pair::new(&data, &joint, sets.given.iter().map(|&x| (x, noise[x])));
         let alone: f64 = sets.asked.iter().map(|&x| pair.gain(x, noise[x])).sum();
         let together: f64 = sets.asked.iter().map(|&x| pair.push(x, noise[x])).sum();
-        ratio(alone, together)
+        ratio(alone, together, doubtful)
     };
+    let most = batch.len().min(MOST_SAMPLED);
     let mut best = (1.0, Sets { given: Vec::new(), asked: Vec::new() });
     for _ in 0..SAMPLES {
-        let given = rng.random_range(0..=batch.len());
+        let given = rng.random_range(0..=most);
         let given = index::sample(&mut rng, batch.len(), given).into_vec();
         let open: Vec<usize> = places.iter().copied().filter(|x| !given.contains(x)).collect();
-        let asked = rng.random_range(0..=batch.len().min(open.len()));
+        let asked = rng.random_range(0..=most.min(open.len()));
         let asked = open.sample(&mut rng, asked).copied().collect();
         let sets = Sets { given, asked };
         let found = value(&sets);
@@ -246,7 +251,7 @@ fn sampled(model: &Model<'_>, batch: &[usize], shares: &[f64], seed: u64) -> f64
         }
     }
     for _ in 0..EXCHANGES {
-        let sets = best.1.exchanged(batch.len(), &places, &mut rng);
+        let sets = best.1.exchanged(batch.len(), most, &places, &mut rng);
         let found = value(&sets);
         if found < best.0 {
             best = (found, sets);
@@ -264,13 +269,13 @@ struct Sets {
 
 impl Sets {
     /// A pair that differs in one row: in B or not, in X or not, or another one in X.
-    fn exchanged(&self, batch: usize, places: &[usize], rng: &mut impl rand::Rng) -> Self {
+    fn exchanged(&self, batch: usize, most: usize, places: &[usize], rng: &mut impl rand::Rng) -> Self {
         let mut sets = self.clone();
         if rng.random_bool(0.3) {
             let x = rng.random_range(0..batch);
             if let Some(at) = sets.given.iter().position(|&y| y == x) {
                 sets.given.swap_remove(at);
-            } else if !sets.asked.contains(&x) {
+            } else if !sets.asked.contains(&x) && sets.given.len() < most {
                 sets.given.push(x);
             }
             return sets;
@@ -279,7 +284,7 @@ impl Sets {
         if let Some(at) = sets.asked.iter().position(|&y| y == x) {
             sets.asked.swap_remove(at);
         } else if !sets.given.contains(&x) {
-            if sets.asked.len() == batch || (!sets.asked.is_empty() && rng.random_bool(0.5)) {
+            if sets.asked.len() == most || (!sets.asked.is_empty() && rng.random_bool(0.5)) {
                 let at = rng.random_range(0..sets.asked.len());
                 sets.asked[at] = x;
             } else {

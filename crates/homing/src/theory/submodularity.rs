@@ -14,8 +14,15 @@ use crate::{Error, Result};
 /// Pairs (B, X) that are enumerated at most.
 const MOST_PAIRS: f64 = 2e7;
 
-/// Information below this many nats is rounding; the definition has 0/0 = 1.
+/// Information below this many nats is none: the definition has 0/0 = 1.
 pub(crate) const NOTHING: f64 = 1e-12;
+
+/// Information below this many nats may be rounding: variances are known to a share of what they came from, and tell in units
+/// of ρ². More than [`NOTHING`] where ρ² is less than a hundredth of the mean variance.
+pub(crate) fn doubtful(model: &Model<'_>) -> f64 {
+    let noise = model.task().noise_vars.into_iter().flatten().copied().fold(model.noise_var(), f64::min);
+    NOTHING.max(1e-14 * model.mean_var() / noise)
+}
 
 /// κ_n(k) up to what could be computed: `lower` ≤ κ ≤ `upper`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,6 +39,10 @@ impl Ratio {
         self.lower == self.upper
     }
 
+    fn min(self, other: Self) -> Self {
+        Self { lower: self.lower.min(other.lower), upper: self.upper.min(other.upper) }
+    }
+
     /// Theorem C.2: the batch has at least this share of the information of the best batch of its size.
     pub fn guarantee(&self) -> f64 {
         guarantee(self.lower)
@@ -45,11 +56,13 @@ pub fn guarantee(ratio: f64) -> f64 {
 
 /// κ_n(k) of a batch of k rows, for the model given D_{n−1}: by enumeration where there are few enough pairs, between
 /// bounds otherwise ([`bounded_ratio`]).
+///
+/// Under little noise, rounding may make a ratio out of sets that tell next to nothing. The lower end counts such sets, the
+/// upper end does not.
 pub fn submodularity_ratio(model: &Model<'_>, batch: &[usize], seed: u64) -> Result<Ratio> {
     let batch = distinct(model, batch)?;
     if pairs(model.task().pool.rows(), batch.len()) <= MOST_PAIRS {
-        let exact = exact_ratio(model, &batch)?;
-        return Ok(Ratio { lower: exact, upper: exact });
+        return enumerated(model, &batch);
     }
     bounded_ratio(model, &batch, seed)
 }
@@ -73,7 +86,10 @@ fn pairs(rows: usize, size: usize) -> f64 {
 ///
 /// X = ∅ is among them, so κ ≤ 1.
 pub fn exact_ratio(model: &Model<'_>, batch: &[usize]) -> Result<f64> {
-    let batch = distinct(model, batch)?;
+    Ok(enumerated(model, &distinct(model, batch)?)?.lower)
+}
+
+fn enumerated(model: &Model<'_>, batch: &[usize]) -> Result<Ratio> {
     let rows = model.task().pool.rows();
     if pairs(rows, batch.len()) > MOST_PAIRS {
         let why = "the exact submodularity ratio is limited to twenty million pairs of sets; ask for its bounds, \
@@ -83,12 +99,13 @@ pub fn exact_ratio(model: &Model<'_>, batch: &[usize]) -> Result<f64> {
     let all: Vec<usize> = (0..rows).collect();
     let (data, joint) = model.covariances(&all);
     let noise = all.iter().map(|&row| model.noise_at(row)).collect();
-    let search = Search { data, joint, noise, most: batch.len() };
+    let search = Search { data, joint, noise, most: batch.len(), doubtful: doubtful(model) };
     let subsets = (0u32..1 << batch.len()).into_par_iter().map(|mask| {
         let chosen = batch.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1);
         search.least(&chosen.map(|(_, &row)| row).collect::<Vec<_>>())
     });
-    Ok(snapped(subsets.reduce(|| 1.0, f64::min)))
+    let Ratio { lower, upper } = subsets.reduce(|| ONE, Ratio::min);
+    Ok(Ratio { lower: snapped(lower), upper: snapped(upper) })
 }
 
 /// One where only rounding makes it less.
@@ -102,11 +119,14 @@ struct Search {
     joint: Mat<f64>,
     noise: Vec<f64>,
     most: usize,
+    doubtful: f64,
 }
+
+const ONE: Ratio = Ratio { lower: 1.0, upper: 1.0 };
 
 impl Search {
     /// The least ratio over X for one B.
-    fn least(&self, given: &[usize]) -> f64 {
+    fn least(&self, given: &[usize]) -> Ratio {
         let mut pair = Pair::new(&self.data, &self.joint, given.iter().map(|&row| (row, self.noise[row])));
         let open: Vec<(usize, f64, f64)> = (0..self.noise.len())
             .filter(|row| !given.contains(row))
@@ -116,11 +136,19 @@ impl Search {
     }
 
     /// The least ratio over all extensions of the X pushed so far, with Σ Δ(x | B) `alone` and Δ(X | B) `together`.
-    fn extend(&self, pair: &mut Pair<'_>, open: &[(usize, f64, f64)], depth: usize, alone: f64, together: f64) -> f64 {
-        let mut least: f64 = 1.0;
+    fn extend(
+        &self,
+        pair: &mut Pair<'_>,
+        open: &[(usize, f64, f64)],
+        depth: usize,
+        alone: f64,
+        together: f64,
+    ) -> Ratio {
+        let mut least = ONE;
         for (i, &(row, noise_var, single)) in open.iter().enumerate() {
             let (alone, together) = (alone + single, together + pair.push(row, noise_var));
-            least = least.min(ratio(alone, together));
+            least = least
+                .min(Ratio { lower: ratio(alone, together, NOTHING), upper: ratio(alone, together, self.doubtful) });
             if depth + 1 < self.most {
                 least = least.min(self.extend(pair, &open[i + 1..], depth + 1, alone, together));
             }
@@ -130,9 +158,9 @@ impl Search {
     }
 }
 
-/// Σ Δ(x | B) / Δ(X | B).
-pub(crate) fn ratio(alone: f64, together: f64) -> f64 {
-    if together <= NOTHING { 1.0 } else { alone / together }
+/// Σ Δ(x | B) / Δ(X | B), where no more than `nothing` is none.
+pub(crate) fn ratio(alone: f64, together: f64, nothing: f64) -> f64 {
+    if together <= nothing { 1.0 } else { alone / together }
 }
 
 /// The law given D and the law given D and f_A, with the same observations added to both.
@@ -174,6 +202,6 @@ mod tests {
     fn the_guarantee_of_a_submodular_batch_is_the_known_one() {
         assert!((guarantee(1.0) - (1.0 - 1.0 / std::f64::consts::E)).abs() < 1e-15);
         assert_eq!(guarantee(0.0), 0.0);
-        assert_eq!(ratio(0.0, 0.0), 1.0);
+        assert_eq!(ratio(0.0, 0.0, 0.0), 1.0);
     }
 }

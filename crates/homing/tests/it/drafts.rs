@@ -1,8 +1,8 @@
 //! Many picks a pass are the picks of one pass a pick, for kernels that are not linear.
 
 use homing::{
-    Embeddings, Engine, Gaussian, Kernel, Laplace, Matern, Noise, Plan, Points, Precomputed, Product, TargetSampling,
-    Task,
+    Embeddings, Engine, Gaussian, Kernel, Laplace, Matern, Noise, Plan, Points, Precomputed, Product, Scaled,
+    TargetSampling, Task,
 };
 use proptest::prelude::*;
 use rand::RngExt;
@@ -50,7 +50,8 @@ impl Data {
     /// Calls `f` with a task for each kernel.
     fn tasks(&self, mut f: impl FnMut(&str, Task<'_>)) {
         let given = Embeddings::new(&self.matrix[..], self.numbers.len()).unwrap();
-        let kernels: [(&str, &dyn Kernel); 7] = [
+        let scales: Vec<f64> = (0..CLASSES * DIM).map(|i| (0.1 + i as f64).recip()).collect();
+        let kernels: [(&str, &dyn Kernel); 8] = [
             ("gaussian", &Gaussian::new(0.8).unwrap()),
             ("smooth gaussian", &Gaussian::new(6.0).unwrap()),
             ("laplace", &Laplace::new(1.5).unwrap()),
@@ -58,6 +59,7 @@ impl Data {
             ("matern 3/2", &Matern::new(1.5, 0.8).unwrap()),
             ("precomputed", &Precomputed::new(given).unwrap()),
             ("loss gradient", &Product::new(CLASSES, true)),
+            ("scaled gradient", &Scaled::new(CLASSES, &scales).unwrap()),
         ];
         for (name, kernel) in kernels {
             let (pool, targets) = match name {
@@ -65,7 +67,9 @@ impl Data {
                     let (pool, targets) = self.numbers.split_at(self.rows);
                     (points(pool, 1), points(targets, 1))
                 }
-                "loss gradient" => (self.gradients(0..self.rows), self.gradients(self.rows..self.numbers.len())),
+                "loss gradient" | "scaled gradient" => {
+                    (self.gradients(0..self.rows), self.gradients(self.rows..self.numbers.len()))
+                }
                 _ => {
                     let (pool, targets) = self.embeddings.split_at(self.rows * DIM);
                     (points(pool, DIM), points(targets, DIM))

@@ -1,6 +1,6 @@
 //! Many values of a kernel at once are its values one by one.
 
-use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product};
+use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product, Scaled};
 use rand::RngExt;
 
 use crate::oracle::{rng, uniform_rows, view};
@@ -90,6 +90,45 @@ fn kernels_of_inner_products_are_off_by_rounding_alone() {
             }
         }
     }
+}
+
+#[test]
+fn scaled_products_are_their_sum_term_by_term() {
+    for (classes, width) in [(1, 1), (3, 2), (2, 30), (40, 60), (90, 40)] {
+        let dim = classes + width;
+        let (rows, points) = rows_and_points(200 + dim as u64, dim, 1.0);
+        // Falling along both with an even tail, which takes few terms, and by chance, which takes one a row.
+        let falling = |c: usize, j: usize| {
+            (if j < 25 { 9.0 / ((c + 1) * (c + j + 1)) as f64 } else { 0.0 } + 1e-3 * (1 + j / 25) as f64).recip()
+        };
+        let chance = |c: usize, j: usize| 1.1 + (7.3 * ((c + 1) * (j + 2) * (j + 2)) as f64).sin();
+        for scale in [&falling as &dyn Fn(usize, usize) -> f64, &chance] {
+            let cells = (0..classes).flat_map(|c| (0..width).map(move |j| (c, j)));
+            let table: Vec<f64> = cells.clone().map(|(c, j)| scale(c, j)).collect();
+            let kernel = Scaled::new(classes, &table).unwrap();
+            let sum = |x: &[f64], y: &[f64]| -> f64 {
+                let term = |(c, j): (usize, usize)| scale(c, j) * x[c] * y[c] * x[classes + j] * y[classes + j];
+                cells.clone().map(term).sum()
+            };
+            let most = |x: &[f64], y: &[f64]| (sum(x, x) * sum(y, y)).sqrt();
+            let off = worst(&kernel, &rows, &points, dim, |_, x, y| most(x, y));
+            assert!(off < 1e-13, "{classes} × {width}: {off}");
+            for (x, y) in rows.chunks_exact(dim).zip(points.chunks_exact(dim)) {
+                let (got, want) = (kernel.eval(x, y), sum(x, y));
+                assert!((got - want).abs() < 2e-12 * most(x, y), "{classes} × {width}: {got} {want}");
+                assert_eq!(got, kernel.eval(y, x));
+            }
+        }
+    }
+    let terms = |scale: fn(usize, usize) -> f64| {
+        let table: Vec<f64> = (0..50 * 80).map(|i| scale(i / 80, i % 80)).collect();
+        Scaled::new(50, &table).unwrap().terms()
+    };
+    assert_eq!(terms(|_, j| 1.0 + j as f64), 1);
+    assert_eq!(terms(|c, j| if j < 7 { 1.0 + (c * (j + 1)) as f64 } else { 3.0 }), 3);
+    assert!(terms(|c, j| (1.0 + c as f64 * j as f64).recip()) < 25);
+    assert!(Scaled::new(3, &[1.0; 4]).is_err());
+    assert!(Scaled::new(2, &[1.0, 0.0]).unwrap_err().to_string().contains("row 1"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod explanations;
 mod greedy;
 mod hard_cases;
 mod kernels;
+mod laplace;
 mod limits;
 mod map;
 mod oracle;

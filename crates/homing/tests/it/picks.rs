@@ -1,6 +1,6 @@
 //! Picks are those of the oracle.
 
-use homing::{Gaussian, Kernel, Laplace, Linear, Matern, Noise, Plan, Points, Product, Task};
+use homing::{Gaussian, Kernel, Laplace, Linear, Matern, Noise, Plan, Points, Product, Scaled, Task};
 use proptest::prelude::*;
 
 use crate::oracle::{Oracle, assert_greedy, greedy, points, rng, run, uniform_rows, view};
@@ -46,13 +46,14 @@ fn the_very_same_rows_for_every_sequential_rule() {
 
 #[test]
 fn every_kernel() {
-    let kernels: [(&str, &dyn Kernel); 6] = [
+    let kernels: [(&str, &dyn Kernel); 7] = [
         ("gaussian", &Gaussian::new(1.2).unwrap()),
         ("laplace", &Laplace::new(2.0).unwrap()),
         ("matern 1/2", &Matern::new(0.5, 1.0).unwrap()),
         ("matern 3/2", &Matern::new(1.5, 1.0).unwrap()),
         ("matern 1.1", &Matern::new(1.1, 1.5).unwrap()),
         ("product", &Product::new(3, true)),
+        ("scaled", &Scaled::new(3, &[0.1, 2.0, 0.7, 0.3, 1.0, 0.2]).unwrap()),
     ];
     for (name, kernel) in kernels {
         for rule in SEQUENTIAL {

@@ -1,0 +1,222 @@
+//! `homing finetune` and `homing embed` from outside.
+#![cfg(feature = "train")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+fn homing() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_homing"))
+}
+
+/// Images of 8 × 8 pixels with a bright row that tells their class, as MNIST's four files.
+fn bars(folder: &Path, classes: usize) {
+    let mut state = 1u32;
+    let mut noise = move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8 / 3
+    };
+    for (name, count) in [("train", 120usize), ("t10k", 90)] {
+        let (mut images, mut labels) = (vec![0, 0, 8, 3], vec![0, 0, 8, 1]);
+        for number in [count, 8, 8] {
+            images.extend((number as u32).to_be_bytes());
+        }
+        labels.extend((count as u32).to_be_bytes());
+        for row in 0..count {
+            let class = row % classes;
+            labels.push(class as u8);
+            images.extend((0..64).map(|at| if at / 8 == class * 8 / classes { 160 } else { 0 } + noise()));
+        }
+        fs::write(folder.join(format!("{name}-images-idx3-ubyte")), images).unwrap();
+        fs::write(folder.join(format!("{name}-labels-idx1-ubyte")), labels).unwrap();
+    }
+}
+
+const SMALL: [&str; 16] = [
+    "--task", "0,1", "--target-count", "4", "--rounds", "5", "--batch-size", "2", "--candidates", "sample:30", "--epochs", "2",
+    "--noise-std", "0.1", "--seed", "3",
+];
+
+fn finetune(data: &Path, run: &Path, more: &[&str]) -> Command {
+    let mut command = homing();
+    let others = SMALL.chunks(2).filter(|pair| !more.contains(&pair[0])).flatten();
+    command.arg("finetune").arg(data).args(others).args(more).arg("--run").arg(run);
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Every file under a folder with a hash of its bytes.
+fn files(folder: &Path) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_dir() {
+            all.extend(files(&entry.path()).into_iter().map(|(inner, hash)| (format!("{name}/{inner}"), hash)));
+        } else {
+            let mut hasher = DefaultHasher::new();
+            fs::read(entry.path()).unwrap().hash(&mut hasher);
+            all.insert(name, hasher.finish());
+        }
+    }
+    all
+}
+
+#[test]
+fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    bars(folder.path(), 4);
+    let run = folder.path().join("run");
+    let output = finetune(folder.path(), &run, &["--against", "random,ctl", "--seeds", "2"]).output().unwrap();
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("picks from the task") && text.contains("over 2 seeds"), "{text}");
+    let names: Vec<String> = files(&run).into_keys().collect();
+    for wanted in ["plan.json", "report.html", "results.csv", "itl-3/model.safetensors", "random-4/rounds/0005.json"] {
+        assert!(names.iter().any(|name| name == wanted), "{wanted} in {names:?}");
+    }
+    let results = fs::read_to_string(run.join("results.csv")).unwrap();
+    assert_eq!(results.lines().count(), 1 + 3 * 2 * 5);
+    assert!(results.starts_with("rule,seed,round,picks,accuracy,task_share,information\n"), "{results}");
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("Learning curves") && page.contains("data:image/png;base64,"));
+    // The same folder again is refused, and stays as it is.
+    let before = files(&run);
+    let output = finetune(folder.path(), &run, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("go on with `--resume"), "{}", said(&output));
+    assert_eq!(files(&run), before);
+}
+
+#[test]
+fn a_run_that_was_killed_ends_with_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    bars(folder.path(), 4);
+    let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
+    let output = finetune(folder.path(), &whole, &["--quiet"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let mut wait = 40;
+    let mut child = finetune(folder.path(), &broken, &["--quiet"]).stdout(Stdio::null()).spawn().unwrap();
+    for _ in 0..60 {
+        std::thread::sleep(Duration::from_millis(wait));
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Before its plan is there, a run is started again.
+        let resume = broken.join("plan.json").exists();
+        let mut command = homing();
+        command.arg("finetune").arg("--resume").arg(&broken);
+        let mut command = if resume { command } else { finetune(folder.path(), &broken, &["--quiet"]) };
+        child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait = wait * 37 % 211 + 60;
+    }
+    child.wait().unwrap();
+    let output = homing().arg("finetune").arg("--resume").arg(&broken).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(files(&broken), files(&whole));
+}
+
+#[test]
+fn a_person_labels_may_skip_and_may_go_away() {
+    let folder = tempfile::tempdir().unwrap();
+    bars(folder.path(), 4);
+    let run = folder.path().join("run");
+    let ask = |resume: bool, answers: &str| {
+        let mut command = if resume { homing() } else { finetune(folder.path(), &run, &["--labels", "ask"]) };
+        if resume {
+            command.arg("finetune").arg("--resume").arg(&run);
+        }
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(answers.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let output = ask(false, "1\nviolet\n");
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("there is no class \"violet\"") && text.contains("--resume"), "{text}");
+    // One answer is kept: nine are left.
+    let output = ask(true, "0\ns\n1\n2\n3\n0\n1\n2\ns\n");
+    assert!(output.status.success(), "{}", said(&output));
+    let first: serde_json::Value = serde_json::from_slice(&fs::read(run.join("itl-3/rounds/0001.json")).unwrap()).unwrap();
+    assert_eq!((&first["picks"][0]["label"], &first["picks"][1]["label"]), (&1.into(), &0.into()));
+    let second: serde_json::Value = serde_json::from_slice(&fs::read(run.join("itl-3/rounds/0002.json")).unwrap()).unwrap();
+    assert!(second["picks"][0]["label"].is_null());
+}
+
+#[test]
+fn labels_come_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    bars(folder.path(), 4);
+    let file = folder.path().join("labels.csv");
+    let lines: Vec<String> = (0..120).map(|row| format!("{row},{}\n", (row + 1) % 4)).collect();
+    fs::write(&file, format!("row,label\n{}", lines.concat())).unwrap();
+    let run = folder.path().join("run");
+    let output = finetune(folder.path(), &run, &["--labels", file.to_str().unwrap(), "--against", "none"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let round: serde_json::Value = serde_json::from_slice(&fs::read(run.join("itl-3/rounds/0001.json")).unwrap()).unwrap();
+    let pick = &round["picks"][0];
+    assert_eq!(pick["label"].as_u64().unwrap(), (pick["row"].as_u64().unwrap() + 1) % 4);
+}
+
+#[test]
+fn a_trained_network_embeds_a_pool_that_can_be_chosen_from() {
+    let folder = tempfile::tempdir().unwrap();
+    bars(folder.path(), 4);
+    let run = folder.path().join("run");
+    assert!(finetune(folder.path(), &run, &["--against", "none"]).output().unwrap().status.success());
+    let weights = run.join("itl-3/model.safetensors");
+    let embed = |part: &str, kind: &str, out: &Path| {
+        let mut command = homing();
+        command.arg("embed").arg(folder.path()).arg("--weights").arg(&weights);
+        command.args(["--part", part, "--kind", kind]).arg("--out").arg(out).output().unwrap()
+    };
+    let (pool, targets) = (folder.path().join("pool.safetensors"), folder.path().join("targets.npy"));
+    for (part, kind, out) in [("train", "last-layer", &pool), ("test", "last-layer", &targets)] {
+        let output = embed(part, kind, out);
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    let mut select = homing();
+    select.arg("select").arg(&pool).arg("--targets").arg(&targets).args(["-n", "5", "--embedding", "embeddings"]);
+    let output = select.output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let gradients = folder.path().join("gradients.npy");
+    let output = embed("test", "network-gradient:32", &gradients);
+    assert!(said(&output).contains("90 examples, network-gradient:32 embeddings of 32 numbers"), "{}", said(&output));
+}
+
+#[test]
+fn bad_input_gets_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    bars(folder.path(), 4);
+    let data = folder.path();
+    let refused = |data: &Path, more: &[&str]| {
+        let run = folder.path().join("refused");
+        let output = finetune(data, &run, more).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(!run.exists(), "nothing is left behind");
+        let text = said(&output);
+        assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+        text
+    };
+    assert!(refused(&data.join("missing"), &[]).contains("does not exist"));
+    assert!(refused(data, &["--task", "7"]).contains("there is no class \"7\"; the data have 0, 1, 2, 3"));
+    assert!(refused(data, &["--rule", "itll"]).contains("itl"));
+    assert!(refused(data, &["--model", "resnet"]).contains("there is no network"));
+    assert!(refused(data, &["--device", "tpu"]).contains("there is no device"));
+    assert!(refused(data, &["--embedding", "middle"]).contains("use last-layer"));
+    assert!(refused(data, &["--sigma", "laplace"]).contains("use identity"));
+    assert!(refused(data, &["--candidates", "few"]).contains("sample:1000"));
+    assert!(refused(data, &["--target-count", "500"]).contains("--target-count"));
+    assert!(refused(data, &["--labels", "nowhere.csv"]).contains("nowhere.csv"));
+    let output = homing().args(["finetune", "--resume", "nowhere"]).output().unwrap();
+    assert!(said(&output).contains("nowhere is no run that can be resumed"), "{}", said(&output));
+}

@@ -1,0 +1,156 @@
+//! CIFAR's binary files: records of one label (CIFAR-10) or of a coarse and a fine one (CIFAR-100), and 3 × 32 × 32 pixels.
+
+use std::path::Path;
+
+use bytes::Bytes;
+
+use crate::dataset::{Data, Numbered, check_labels, unnamed};
+use crate::files::{Entry, Listing};
+use crate::{Error, Inputs, Result};
+
+const SHAPE: [usize; 3] = [3, 32, 32];
+const PIXELS: usize = 3 * 32 * 32;
+
+/// Which of the two sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Ten,
+    Hundred,
+}
+
+impl Kind {
+    fn classes(self) -> usize {
+        match self {
+            Kind::Ten => 10,
+            Kind::Hundred => 100,
+        }
+    }
+
+    /// Labels before the pixels; the last one counts.
+    fn labels(self) -> usize {
+        match self {
+            Kind::Ten => 1,
+            Kind::Hundred => 2,
+        }
+    }
+
+    fn record(self) -> usize {
+        self.labels() + PIXELS
+    }
+
+    /// The file with the classes' names, one a line.
+    fn names(self) -> &'static str {
+        match self {
+            Kind::Ten => "batches.meta.txt",
+            Kind::Hundred => "fine_label_names.txt",
+        }
+    }
+
+    /// The set whose records fill `length` bytes, told by the file's name where both do.
+    fn of(file_name: &str, length: usize) -> Option<Self> {
+        let fits = |kind: Kind| length > 0 && length.is_multiple_of(kind.record());
+        match (fits(Kind::Ten), fits(Kind::Hundred)) {
+            (true, true) => Some(if file_name.contains("batch") { Kind::Ten } else { Kind::Hundred }),
+            (true, false) => Some(Kind::Ten),
+            (false, true) => Some(Kind::Hundred),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Adds the records in `bytes` of the file at `path`.
+fn parse(path: &Path, bytes: &[u8], kind: Kind, labels: &mut Vec<u8>, pixels: &mut Vec<u8>) -> Result<()> {
+    let record = kind.record();
+    if bytes.is_empty() || !bytes.len().is_multiple_of(record) {
+        let expected = (bytes.len() / record + 1) * record;
+        return Err(Error::Truncated { path: path.to_owned(), expected: expected as u64, found: bytes.len() as u64 });
+    }
+    let start = labels.len();
+    for record in bytes.chunks_exact(record) {
+        let (front, rest) = record.split_at(kind.labels());
+        labels.push(front[kind.labels() - 1]);
+        pixels.extend_from_slice(rest);
+    }
+    check_labels(path, &labels[start..], kind.classes())
+}
+
+fn read(entries: &[&Entry], kind: Kind) -> Result<Numbered> {
+    let (mut labels, mut pixels) = (Vec::new(), Vec::new());
+    for entry in entries {
+        parse(&entry.path, &entry.unpacked()?, kind, &mut labels, &mut pixels)?;
+    }
+    Ok(Numbered { inputs: Inputs::pixels(SHAPE, pixels), labels })
+}
+
+/// The data set in the one file at `path`.
+pub(crate) fn open_file(path: &Path, bytes: &Bytes) -> Result<Data> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let Some(kind) = Kind::of(&name, bytes.len()) else {
+        let detail = format!("its {} bytes are no whole number of CIFAR records (3073 or 3074 bytes)", bytes.len());
+        return Err(Error::malformed(path, "CIFAR", &detail));
+    };
+    let (mut labels, mut pixels) = (Vec::new(), Vec::new());
+    parse(path, bytes, kind, &mut labels, &mut pixels)?;
+    let train = Numbered { inputs: Inputs::pixels(SHAPE, pixels), labels };
+    Data::numbered(path, &unnamed(kind.classes()), train, None)
+}
+
+/// The data set whose files are named as CIFAR's, if there is one.
+pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
+    let batch = |entry: &&Entry| entry.file_name().starts_with("data_batch_") && entry.file_name().ends_with(".bin");
+    let batches: Vec<&Entry> = listing.entries.iter().filter(batch).collect();
+    let whole = listing.find("train.bin")?;
+    let (kind, train, test) = match (&batches[..], whole) {
+        ([], None) => return Ok(None),
+        ([], Some(train)) => (Kind::Hundred, vec![train], "test.bin"),
+        ([first, ..], Some(train)) => return Err(listing.several(first, train)),
+        (_, None) => (Kind::Ten, batches, "test_batch.bin"),
+    };
+    let classes = match listing.lines(kind.names())? {
+        Some(names) if names.len() == kind.classes() => names,
+        Some(names) => {
+            let detail = format!("it has {} names for {} classes", names.len(), kind.classes());
+            return Err(Error::malformed(&listing.root.join(kind.names()), "CIFAR", &detail));
+        }
+        None => unnamed(kind.classes()),
+    };
+    let test = listing.find(test)?.map(|entry| read(&[entry], kind)).transpose()?;
+    Data::numbered(&listing.root, &classes, read(&train, kind)?, test).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_file_tells_its_kind_by_its_length() {
+        assert_eq!(Kind::of("a.bin", 3073 * 5), Some(Kind::Ten));
+        assert_eq!(Kind::of("a.bin", 3074 * 5), Some(Kind::Hundred));
+        assert_eq!(Kind::of("a.bin", 3075), None);
+        assert_eq!(Kind::of("a.bin", 0), None);
+        assert_eq!(Kind::of("test_batch.bin", 3073 * 3074), Some(Kind::Ten));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_bytes_are_records_or_a_sentence(records in 0usize..4, record in 3072usize..3076, cut in 0usize..3, fill: u8) {
+            let mut bytes = vec![fill; (records * record).saturating_sub(cut)];
+            if let Some(first) = bytes.first_mut() {
+                *first = 3;
+            }
+            match open_file("a.bin".as_ref(), &Bytes::from(bytes)) {
+                Ok(data) => prop_assert_eq!(data.train.labels.len(), data.train.inputs.len()),
+                Err(error) => prop_assert!(!error.to_string().contains('\n')),
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..7000)) {
+            let _ = open_file("a.bin".as_ref(), &Bytes::from(bytes));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Everything that can be wrong with a data set.
+
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a data set was refused. Each message is one sentence: the file, what is wrong, the remedy.
+///
+/// Rows are counted from 0. A file in an archive is named as if the archive were a folder.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "a variant's fields are those of its message")]
+pub enum Error {
+    /// A file that cannot be opened, or a table that cannot be read.
+    #[error(transparent)]
+    Pool(#[from] homing_pool::Error),
+    /// A table with values that are not finite.
+    #[error("{} cannot be learned from: {source}", .path.display())]
+    NotFinite { path: PathBuf, source: homing::Error },
+    /// Nothing known.
+    #[error("{} is no data set that can be read; give MNIST's idx files, CIFAR's .bin files, a folder of images (class/name.png, .jpg or .webp), a .tar, .tar.gz or .tar.xz of those, or a table or embeddings file", .path.display())]
+    Unknown { path: PathBuf },
+    /// Several data sets in one folder.
+    #[error("{} holds several data sets, of {} and of {}; name one of them, or keep them in folders of their own", .path.display(), .first.display(), .second.display())]
+    Several { path: PathBuf, first: PathBuf, second: PathBuf },
+    /// A folder or a file that cannot be read.
+    #[error("{} cannot be read: {source}; check the path and its permissions", .path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    /// Fewer bytes than there should be.
+    #[error("{} is cut short: it should have {expected} bytes but has {found}; download or copy it again", .path.display())]
+    Truncated { path: PathBuf, expected: u64, found: u64 },
+    /// The format's own rules are broken.
+    #[error("{} is not a valid {format} file: {detail}; download or write it again", .path.display())]
+    Malformed { path: PathBuf, format: &'static str, detail: String },
+    /// More than memory should be filled with.
+    #[error("{} unpacks to more than {limit} bytes; unpack it and name the folder", .path.display())]
+    TooLarge { path: PathBuf, limit: u64 },
+    /// Images without labels.
+    #[error("{} has no labels beside it; put {} there", .path.display(), .wanted.display())]
+    NoLabels { path: PathBuf, wanted: PathBuf },
+    /// Labels for another number of examples.
+    #[error("{} holds {labels} labels for {examples} examples; give one for each", .path.display())]
+    LabelCount { path: PathBuf, labels: usize, examples: usize },
+    /// A label without a class.
+    #[error("row {row} of {} has the label {label}, but there are {classes} classes, counted from 0; correct it, or download it again", .path.display())]
+    LabelBeyond { path: PathBuf, row: usize, label: u32, classes: usize },
+    /// A class that only the test set has.
+    #[error("{} has the class '{class}', which the training set lacks; add examples of it there, or remove it", .path.display())]
+    UnknownClass { path: PathBuf, class: String },
+    /// An image that cannot be decoded.
+    #[error("{} cannot be read as an image: {detail}; replace or remove it", .path.display())]
+    Image { path: PathBuf, detail: String },
+    /// Images of several sizes.
+    #[error("{} has {found} pixels but {} has {expected}; give one size that all images are resized to", .path.display(), .first.display())]
+    Sizes { path: PathBuf, found: Extent, first: PathBuf, expected: Extent },
+    /// Examples of another shape than those before.
+    #[error("{} holds examples of shape {found:?} but the training set holds {expected:?}; give one size that all are resized to, or use files of one set", .path.display())]
+    Shapes { path: PathBuf, found: Vec<usize>, expected: Vec<usize> },
+    /// An option of tables given for images.
+    #[error("{} holds images, which have no {option}; leave it out", .path.display())]
+    NotATable { path: PathBuf, option: &'static str },
+    /// An option of images given for a table.
+    #[error("{} holds rows of numbers, which have no size in pixels; leave the size out", .path.display())]
+    NoSize { path: PathBuf },
+    /// A size of nothing.
+    #[error("images cannot be resized to {size} pixels; give a size from 1 to {most}")]
+    BadSize { size: usize, most: usize },
+    /// Pixels asked of something else.
+    #[error("examples of shape {shape:?} are no images of one or three colours; give a data set of images")]
+    NotImages { shape: Vec<usize> },
+    /// A row beyond the last.
+    #[error("there is no row {row} among {rows} examples; rows are counted from 0")]
+    NoRow { row: usize, rows: usize },
+    /// A data set that cannot be fetched.
+    #[error("there is no data set '{name}' to fetch; ask for {known}")]
+    UnknownSet { name: String, known: String },
+    /// No address that answers.
+    #[error("{file} could not be downloaded ({}); check the network, or download it elsewhere and put it into {}", .failures.join("; "), .folder.display())]
+    Unreachable { file: String, failures: Vec<String>, folder: PathBuf },
+    /// Something else than what was asked for.
+    #[error(
+        "what {url} sends for {file} has the SHA-256 {found} in place of {expected}, so it was thrown away; try again later, or check what stands between you and the server"
+    )]
+    Checksum { file: String, url: String, expected: String, found: String },
+    /// A download that its owner stopped.
+    #[error("the download of {file} was stopped; ask for it again and it goes on where it was")]
+    Stopped { file: String },
+    /// A destination that cannot be written.
+    #[error("{} cannot be written: {source}; choose another place, or make room there", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// A width and a height.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent(pub usize, pub usize);
+
+impl std::fmt::Display for Extent {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} × {}", self.0, self.1)
+    }
+}
+
+impl Error {
+    pub(crate) fn malformed(path: &Path, format: &'static str, detail: &(impl ToString + ?Sized)) -> Self {
+        Error::Malformed { path: path.to_owned(), format, detail: one_line(&detail.to_string()) }
+    }
+
+    pub(crate) fn image(path: &Path, detail: &(impl ToString + ?Sized)) -> Self {
+        Error::Image { path: path.to_owned(), detail: one_line(&detail.to_string()) }
+    }
+}
+
+/// `text` in one line of bounded length, for a message.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace().take(30) {
+        let _ = write!(line, "{}{word}", if line.is_empty() { "" } else { " " });
+    }
+    line.truncate(line.char_indices().nth(160).map_or(line.len(), |(end, _)| end));
+    line.trim_end_matches(['.', ';', ':', ' ']).to_owned()
+}

@@ -1,0 +1,269 @@
+//! Downloads of the usual data sets.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use ureq::Agent;
+
+use crate::{Error, Result};
+
+/// The data sets that [`fetch`] knows.
+pub const SETS: [&str; 2] = ["mnist", "cifar100"];
+
+/// Where MNIST's files are; the original address comes last, since it often refuses.
+const MNIST: [&str; 3] = [
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "https://yann.lecun.com/exdb/mnist/",
+];
+const CIFAR: [&str; 1] = ["https://www.cs.toronto.edu/~kriz/"];
+
+/// Name, bytes, SHA-256.
+const MNIST_FILES: [(&str, u64, &str); 4] = [
+    ("train-images-idx3-ubyte.gz", 9_912_422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+    ("train-labels-idx1-ubyte.gz", 28_881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+    ("t10k-images-idx3-ubyte.gz", 1_648_877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+    ("t10k-labels-idx1-ubyte.gz", 4_542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
+];
+const CIFAR_FILES: [(&str, u64, &str); 1] =
+    [("cifar-100-binary.tar.gz", 168_513_733, "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec")];
+
+/// How long a server may keep silent.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// How often an address may fail in a row without a byte more.
+const FAILURES: usize = 2;
+
+/// A file to download.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name in the folder.
+    pub file: String,
+    /// Its addresses, tried in this order.
+    pub urls: Vec<String>,
+    /// Its length.
+    pub bytes: u64,
+    /// Its checksum, in lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// How far a download is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The file's name.
+    pub file: &'a str,
+    /// Bytes of it that are here.
+    pub done: u64,
+    /// Bytes of it.
+    pub total: u64,
+}
+
+/// The files of a data set.
+pub fn sources(name: &str) -> Result<Vec<Source>> {
+    let (bases, files) = match name {
+        "mnist" => (&MNIST[..], &MNIST_FILES[..]),
+        "cifar100" => (&CIFAR[..], &CIFAR_FILES[..]),
+        _ => return Err(Error::UnknownSet { name: name.to_owned(), known: SETS.join(" or ") }),
+    };
+    let source = |&(file, bytes, sha256): &(&str, u64, &str)| Source {
+        file: file.to_owned(),
+        urls: bases.iter().map(|base| format!("{base}{file}")).collect(),
+        bytes,
+        sha256: sha256.to_owned(),
+    };
+    Ok(files.iter().map(source).collect())
+}
+
+/// Downloads the data set `name` (see [`SETS`]) into `folder`, which [`crate::open`] reads then.
+///
+/// Files that are there already are kept. A download that breaks off goes on where it was, in the same call or in the next one. A
+/// file appears under its name only when it is whole and its checksum is right. `progress` is told every piece and may say stop.
+pub fn fetch(name: &str, folder: &Path, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> Result<Vec<PathBuf>> {
+    fetch_files(&sources(name)?, folder, progress)
+}
+
+/// As [`fetch`], from addresses of one's own.
+pub fn fetch_files(
+    sources: &[Source],
+    folder: &Path,
+    mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+) -> Result<Vec<PathBuf>> {
+    fs::create_dir_all(folder).map_err(|source| Error::Write { path: folder.to_owned(), source })?;
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_resolve(Some(SILENCE))
+        .timeout_connect(Some(SILENCE))
+        .timeout_recv_response(Some(SILENCE))
+        .timeout_per_read(Some(SILENCE))
+        .user_agent("homing");
+    let agent = config.build().new_agent();
+    let fetch = |source| Download { agent: &agent, source, folder, progress: &mut progress }.run();
+    sources.iter().map(fetch).collect()
+}
+
+struct Download<'a> {
+    agent: &'a Agent,
+    source: &'a Source,
+    folder: &'a Path,
+    progress: &'a mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
+}
+
+/// Why a download ended early.
+enum Broken {
+    /// The next attempt, or another address, may fare better.
+    Network(String),
+    /// Nothing will.
+    Final(Error),
+}
+
+impl From<ureq::Error> for Broken {
+    fn from(error: ureq::Error) -> Self {
+        Broken::Network(error.to_string())
+    }
+}
+
+impl Download<'_> {
+    fn run(mut self) -> Result<PathBuf> {
+        let path = self.folder.join(&self.source.file);
+        if path.is_file() && sha256(&path)? == self.source.sha256 {
+            return Ok(path);
+        }
+        let part = self.folder.join(format!(".{}.part", self.source.file));
+        let (mut failures, mut wrong) = (Vec::new(), None);
+        for url in &self.source.urls {
+            let mut failed = 0;
+            while failed < FAILURES {
+                let before = length(&part);
+                match self.attempt(url, &part) {
+                    Ok(()) => {
+                        let found = sha256(&part)?;
+                        if found == self.source.sha256 {
+                            fs::rename(&part, &path).map_err(|source| Error::Write { path: path.clone(), source })?;
+                            return Ok(path);
+                        }
+                        discard(&part)?;
+                        // What lay there before may be to blame.
+                        if before == 0 {
+                            let (file, expected) = (self.source.file.clone(), self.source.sha256.clone());
+                            wrong = Some(Error::Checksum { file, url: url.clone(), expected, found });
+                            break;
+                        }
+                    }
+                    Err(Broken::Final(error)) => return Err(error),
+                    Err(Broken::Network(reason)) if length(&part) > before => drop(reason),
+                    Err(Broken::Network(reason)) => {
+                        failed += 1;
+                        if failed == FAILURES {
+                            failures.push(format!("{url}: {reason}"));
+                        }
+                    }
+                }
+            }
+        }
+        if length(&part) == 0 {
+            discard(&part)?;
+        }
+        let unreachable =
+            || Error::Unreachable { file: self.source.file.clone(), failures, folder: self.folder.to_owned() };
+        Err(wrong.unwrap_or_else(unreachable))
+    }
+
+    /// Adds to `part` what is missing.
+    fn attempt(&mut self, url: &str, part: &Path) -> Result<(), Broken> {
+        let total = self.source.bytes;
+        let mut done = length(part);
+        if done == total {
+            return Ok(());
+        }
+        let mut request = self.agent.get(url);
+        if (1..total).contains(&done) {
+            request = request.header("range", format!("bytes={done}-"));
+        } else {
+            done = 0;
+        }
+        let response = request.call()?;
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        match response.status().as_u16() {
+            200 => done = 0,
+            206 if header("content-range").is_some_and(|range| range.starts_with(&format!("bytes {done}-"))) => {}
+            206 => return Err(Broken::Network("it answers with another part than was asked for".to_owned())),
+            status => return Err(Broken::Network(format!("it answers with status {status}"))),
+        }
+        if let Some(offered) = header("content-length").and_then(|length| length.parse::<u64>().ok())
+            && offered != total - done
+        {
+            return Err(Broken::Network(format!("it offers {offered} bytes where {} are missing", total - done)));
+        }
+        let write_error = |source| Broken::Final(Error::Write { path: part.to_owned(), source });
+        let mut file = OpenOptions::new().create(true).append(true).open(part).map_err(write_error)?;
+        file.set_len(done).map_err(write_error)?;
+        // One byte more than it should be shows that it is something else.
+        let mut body = response.into_body().into_reader().take(total - done + 1);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let read = match body.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Broken::Network(error.to_string())),
+            };
+            file.write_all(&buffer[..read]).map_err(write_error)?;
+            done += read as u64;
+            if (self.progress)(Progress { file: &self.source.file, done, total }).is_break() {
+                return Err(Broken::Final(Error::Stopped { file: self.source.file.clone() }));
+            }
+        }
+        file.sync_all().map_err(write_error)?;
+        if done < total {
+            return Err(Broken::Network(format!("the connection ended after {done} of {total} bytes")));
+        }
+        Ok(())
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+fn discard(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::Write { path: path.to_owned(), source }),
+        _ => Ok(()),
+    }
+}
+
+fn sha256(path: &Path) -> Result<String> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    let failed = |source| Error::Folder { path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(failed)?;
+    loop {
+        match file.read(&mut buffer).map_err(failed)? {
+            0 => break,
+            read => hash.update(&buffer[..read]),
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_has_addresses_and_checksums() {
+        for name in SETS {
+            for source in sources(name).unwrap() {
+                assert!(source.urls.iter().all(|url| url.starts_with("https://") && url.ends_with(&source.file)));
+                assert!(source.sha256.len() == 64 && source.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()));
+                assert!(source.bytes > 0);
+            }
+        }
+        let message = sources("imagenet").unwrap_err().to_string();
+        assert_eq!(message, "there is no data set 'imagenet' to fetch; ask for mnist or cifar100");
+    }
+}

@@ -1,0 +1,169 @@
+//! Files by name: those of a folder, or those of an archive.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use flate2::read::MultiGzDecoder;
+use homing_pool::map;
+use lzma_rust2::XzReader;
+
+use crate::{Error, Result};
+
+/// Folders within folders that are looked into.
+const DEEPEST: usize = 5;
+
+/// What an archive may unpack to.
+const MOST_UNPACKED: u64 = 8 << 30;
+
+/// Memory that the unpacking of .xz may take.
+const XZ_MEMORY_KIB: u32 = 1 << 20;
+
+/// A file that can be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// Where it is, below the root, with `/` between folders.
+    pub(crate) name: String,
+    /// Where it is, for a message.
+    pub(crate) path: PathBuf,
+    /// Its bytes, where they are not on disk under `path`.
+    packed: Option<Bytes>,
+}
+
+impl Entry {
+    /// The file's bytes as they are.
+    pub(crate) fn bytes(&self) -> Result<Bytes> {
+        match &self.packed {
+            Some(bytes) => Ok(bytes.clone()),
+            None => Ok(map(&self.path)?),
+        }
+    }
+
+    /// The file's bytes, unpacked where they are compressed.
+    pub(crate) fn unpacked(&self) -> Result<Bytes> {
+        unpacked(&self.path, self.bytes()?)
+    }
+
+    /// The name without its folders.
+    pub(crate) fn file_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
+    }
+}
+
+/// The files below a folder, or of an archive, in the order of their names.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    pub(crate) root: PathBuf,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Listing {
+    /// The files of the folder at `root` and of those in it; hidden ones are left out.
+    pub(crate) fn folder(root: &Path) -> Result<Self> {
+        let mut entries = Vec::new();
+        walk(root, "", 0, &mut entries)?;
+        Ok(Self::sorted(root, entries))
+    }
+
+    /// The files of the archive at `path`; none if `bytes` are no tar archive.
+    pub(crate) fn archive(path: &Path, bytes: &Bytes) -> Result<Option<Self>> {
+        let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tar"));
+        if bytes.get(257..262) != Some(b"ustar") && !named {
+            return Ok(None);
+        }
+        let malformed = |error: std::io::Error| Error::malformed(path, "tar", &error);
+        let mut entries = Vec::new();
+        for entry in tar::Archive::new(&bytes[..]).entries().map_err(malformed)? {
+            let entry = entry.map_err(malformed)?;
+            if !entry.header().entry_type().is_file() {
+                continue;
+            }
+            let name = String::from_utf8_lossy(&entry.path_bytes()).trim_start_matches("./").to_owned();
+            let start = entry.raw_file_position();
+            let end = start.saturating_add(entry.size());
+            let found = bytes.len() as u64;
+            if end > found {
+                return Err(Error::Truncated { path: path.to_owned(), expected: end, found });
+            }
+            if !hidden(&name) {
+                let packed = Some(bytes.slice(start as usize..end as usize));
+                entries.push(Entry { path: path.join(&name), name, packed });
+            }
+        }
+        Ok(Some(Self::sorted(path, entries)))
+    }
+
+    fn sorted(root: &Path, mut entries: Vec<Entry>) -> Self {
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { root: root.to_owned(), entries }
+    }
+
+    /// The only file of that name, in whichever folder.
+    pub(crate) fn find(&self, file_name: &str) -> Result<Option<&Entry>> {
+        let mut found = self.entries.iter().filter(|entry| entry.file_name() == file_name);
+        match (found.next(), found.next()) {
+            (Some(first), Some(second)) => Err(self.several(first, second)),
+            (first, _) => Ok(first),
+        }
+    }
+
+    pub(crate) fn several(&self, first: &Entry, second: &Entry) -> Error {
+        Error::Several { path: self.root.clone(), first: first.path.clone(), second: second.path.clone() }
+    }
+
+    /// The lines of the file of that name that are not blank, where there is one: names of classes.
+    pub(crate) fn lines(&self, file_name: &str) -> Result<Option<Vec<String>>> {
+        let Some(entry) = self.find(file_name)? else { return Ok(None) };
+        let bytes = entry.bytes()?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| Error::malformed(&entry.path, "text", "it is not UTF-8"))?;
+        Ok(Some(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()))
+    }
+}
+
+fn hidden(name: &str) -> bool {
+    name.split('/').any(|part| part.starts_with('.'))
+}
+
+fn walk(folder: &Path, prefix: &str, depth: usize, entries: &mut Vec<Entry>) -> Result<()> {
+    let failed = |source| Error::Folder { path: folder.to_owned(), source };
+    for found in fs::read_dir(folder).map_err(failed)? {
+        let found = found.map_err(failed)?;
+        let name = format!("{prefix}{}", found.file_name().to_string_lossy());
+        let path = found.path();
+        if hidden(&name) {
+            continue;
+        }
+        // Behind a symbolic link; one that leads nowhere is no file.
+        let Ok(metadata) = fs::metadata(&path) else { continue };
+        if metadata.is_dir() && depth < DEEPEST {
+            walk(&path, &format!("{name}/"), depth + 1, entries)?;
+        } else if metadata.is_file() {
+            entries.push(Entry { name, path, packed: None });
+        }
+    }
+    Ok(())
+}
+
+/// `bytes` of the file at `path`, unpacked if they are compressed by gzip or xz.
+pub(crate) fn unpacked(path: &Path, bytes: Bytes) -> Result<Bytes> {
+    if bytes.starts_with(b"\x1f\x8b") {
+        read_all(path, "gzip", MultiGzDecoder::new(&bytes[..]))
+    } else if bytes.starts_with(b"\xfd7zXZ\0") {
+        read_all(path, "xz", XzReader::new_mem_limit(&bytes[..], true, XZ_MEMORY_KIB))
+    } else {
+        Ok(bytes)
+    }
+}
+
+fn read_all(path: &Path, format: &'static str, reader: impl Read) -> Result<Bytes> {
+    let mut out = Vec::new();
+    reader.take(MOST_UNPACKED + 1).read_to_end(&mut out).map_err(|error| match error.kind() {
+        std::io::ErrorKind::OutOfMemory => Error::TooLarge { path: path.to_owned(), limit: out.len() as u64 },
+        _ => Error::malformed(path, format, &error),
+    })?;
+    if out.len() as u64 > MOST_UNPACKED {
+        return Err(Error::TooLarge { path: path.to_owned(), limit: MOST_UNPACKED });
+    }
+    Ok(out.into())
+}

@@ -1,0 +1,130 @@
+//! Which kind of data set is at a path.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use homing_pool::{Format, map};
+
+use crate::dataset::{Data, Named};
+use crate::files::{Listing, unpacked};
+use crate::{Error, Result, cifar, folder, idx, table, tiles};
+
+/// How a data set is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Images are shown with so many pixels a side; of those that are not square, the middle.
+    pub size: Option<usize>,
+    /// The column of labels in a table, or in the file of `labels`; found as `label`, `labels`, `class` or `target`.
+    pub label_column: Option<String>,
+    /// The column of embeddings in a table.
+    pub embedding: Option<String>,
+    /// A file of labels, one for each row of an embeddings file.
+    pub labels: Option<PathBuf>,
+}
+
+/// The data set at `path`: a file, or a folder of files.
+///
+/// | what | how it is known |
+/// |---|---|
+/// | MNIST and its like | `train-images-idx3-ubyte` and its labels, `.gz` or not; `t10k-…` or `test-…` are the test set |
+/// | CIFAR-10 | `data_batch_1.bin` and so on, `test_batch.bin`, names in `batches.meta.txt` |
+/// | CIFAR-100, fine labels | `train.bin`, `test.bin`, names in `fine_label_names.txt` |
+/// | CIFAR-100 as tiles | `class_00.webp` and so on |
+/// | images | `class/name.png`, `.jpg` or `.webp`, below `train` and `test` (or `val`) where there are such folders; decoded when they are read |
+/// | tables and embeddings | a file that [`homing_pool::Pool::open`] reads; in a folder, `train.csv` and `test.csv` of any such format, or shards |
+///
+/// Any but the last may be in a `.tar`, `.tar.gz` or `.tar.xz`. One idx or CIFAR file alone is a data set too.
+///
+/// ```
+/// use homing_data::{OpenOptions, open};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("flowers.csv");
+/// std::fs::write(&path, "length,width,label\n5.1,3.5,setosa\n6.2,2.9,virginica\n4.9,3.0,\n")?;
+/// let train = open(&path, &OpenOptions::default())?.train;
+/// assert_eq!(train.classes, ["setosa", "virginica"]);
+/// assert_eq!(train.labels, [Some(0), Some(1), None]);
+/// assert_eq!(train.inputs.read(&[1])?, [6.2, 2.9]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open(path: &Path, options: &OpenOptions) -> Result<Data> {
+    if path.is_dir() {
+        return open_folder(path, options);
+    }
+    if Format::of(path).is_ok() {
+        return table::open(path, options);
+    }
+    let bytes = unpacked(path, map(path)?)?;
+    if let Some(listing) = Listing::archive(path, &bytes)? {
+        return open_images(&listing, options)?.ok_or_else(|| Error::Unknown { path: path.to_owned() });
+    }
+    if idx::is_idx(&bytes) {
+        return open_idx(path, &bytes, options)?.sized(options.size);
+    }
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin")) {
+        refuse_columns(path, options)?;
+        return cifar::open_file(path, &bytes)?.sized(options.size);
+    }
+    Err(Error::Unknown { path: path.to_owned() })
+}
+
+fn open_folder(path: &Path, options: &OpenOptions) -> Result<Data> {
+    let listing = Listing::folder(path)?;
+    if let Some(data) = open_images(&listing, options)? {
+        return Ok(data);
+    }
+    if let Some(data) = table::open_pair(&listing, options)? {
+        return Ok(data);
+    }
+    let shard = |name: &str| !name.contains('/') && (name.ends_with(".arrow") || name.ends_with(".parquet"));
+    if listing.entries.iter().any(|entry| shard(&entry.name)) {
+        return table::open(path, options);
+    }
+    let packed = |name: &str| [".tar", ".tar.gz", ".tgz", ".tar.xz"].iter().any(|end| name.ends_with(end));
+    match &listing.entries.iter().filter(|entry| packed(&entry.name)).collect::<Vec<_>>()[..] {
+        [] => Err(Error::Unknown { path: path.to_owned() }),
+        [archive] => open(&archive.path, options),
+        [first, second, ..] => Err(listing.several(first, second)),
+    }
+}
+
+/// The data set of images in the listing, if there is one.
+fn open_images(listing: &Listing, options: &OpenOptions) -> Result<Option<Data>> {
+    let found = match idx::open(listing)? {
+        Some(data) => Some(data),
+        None => match cifar::open(listing)? {
+            Some(data) => Some(data),
+            None => match tiles::open(listing)? {
+                Some(data) => Some(data),
+                None => folder::open(listing, options.size)?,
+            },
+        },
+    };
+    let Some(data) = found else { return Ok(None) };
+    refuse_columns(&listing.root, options)?;
+    if options.labels.is_some() {
+        return Err(Error::NotATable { path: listing.root.clone(), option: "file of labels" });
+    }
+    data.sized(options.size).map(Some)
+}
+
+/// The images in one idx file, with the labels asked for, or those that lie beside them.
+fn open_idx(path: &Path, bytes: &Bytes, options: &OpenOptions) -> Result<Data> {
+    let inputs = idx::images(path, bytes)?;
+    let beside = idx::labels_beside(path);
+    let labels = match options.labels.as_ref().or(beside.as_ref()) {
+        Some(file) => table::labels(file, options.label_column.as_deref(), inputs.len())?,
+        None => vec![String::new(); inputs.len()],
+    };
+    let ids = (0..inputs.len()).map(|row| row.to_string()).collect();
+    Data::named(path, Named { inputs, labels, ids }, None)
+}
+
+fn refuse_columns(path: &Path, options: &OpenOptions) -> Result<()> {
+    let option = match (&options.label_column, &options.embedding) {
+        (Some(_), _) => "column of labels",
+        (None, Some(_)) => "column of embeddings",
+        (None, None) => return Ok(()),
+    };
+    Err(Error::NotATable { path: path.to_owned(), option })
+}

@@ -1,0 +1,95 @@
+//! Images in files: png, jpeg, webp.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
+
+use crate::{Error, Result};
+
+/// The names that images end with.
+pub(crate) const EXTENSIONS: [&str; 4] = ["png", "jpg", "jpeg", "webp"];
+
+/// Whether a file of that name is taken for an image.
+pub(crate) fn is_named(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str()))
+}
+
+/// What the front of an image says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Front {
+    pub(crate) height: usize,
+    pub(crate) width: usize,
+    pub(crate) gray: bool,
+}
+
+/// Pixels of `[channels, height, width]`, channel by channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Picture {
+    pub(crate) shape: [usize; 3],
+    pub(crate) pixels: Vec<u8>,
+}
+
+fn decoder<'a>(path: &Path, bytes: &'a [u8]) -> Result<impl ImageDecoder + 'a> {
+    let reader =
+        ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|error| Error::image(path, &error))?;
+    match reader.format() {
+        Some(ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP) => {}
+        _ => return Err(Error::image(path, "it is neither png, jpeg nor webp")),
+    }
+    reader.into_decoder().map_err(|error| Error::image(path, &error))
+}
+
+/// The front of the image in `bytes`, upright.
+pub(crate) fn front(path: &Path, bytes: &[u8]) -> Result<Front> {
+    let mut decoder = decoder(path, bytes)?;
+    let (width, height) = decoder.dimensions();
+    if width == 0 || height == 0 {
+        return Err(Error::image(path, "it has no pixels"));
+    }
+    let gray = matches!(decoder.color_type(), ColorType::L8 | ColorType::La8 | ColorType::L16 | ColorType::La16);
+    // Orientations from 5 on lie on their side.
+    let lies = decoder.orientation().is_ok_and(|orientation| orientation.to_exif() >= 5);
+    let (width, height) = if lies { (height, width) } else { (width, height) };
+    Ok(Front { height: height as usize, width: width as usize, gray })
+}
+
+/// The image in `bytes`, upright, in one channel or in three; what is transparent shows its colour.
+pub(crate) fn decode(path: &Path, bytes: &[u8], channels: usize) -> Result<Picture> {
+    let failed = |error: ImageError| Error::image(path, &error);
+    let mut decoder = decoder(path, bytes)?;
+    let orientation = decoder.orientation().ok();
+    let mut image = DynamicImage::from_decoder(decoder).map_err(failed)?;
+    if let Some(orientation) = orientation {
+        image.apply_orientation(orientation);
+    }
+    let shape = [channels, image.height() as usize, image.width() as usize];
+    let pixels = if channels == 1 { image.into_luma8().into_raw() } else { planes(&image.into_rgb8()) };
+    Ok(Picture { shape, pixels })
+}
+
+/// Pixels channel by channel in place of colour by colour.
+pub(crate) fn planes(colours: &[u8]) -> Vec<u8> {
+    (0..3).flat_map(|channel| colours.iter().skip(channel).step_by(3).copied()).collect()
+}
+
+impl Picture {
+    /// As a png, in grey or in colour.
+    pub(crate) fn png(&self) -> Result<Vec<u8>> {
+        let [channels, height, width] = self.shape;
+        let plane = height * width;
+        let (colour, pixels) = match channels {
+            1 => (ColorType::L8, self.pixels.clone()),
+            3 => {
+                let pixel = |at: usize| (0..3).map(move |channel| self.pixels[channel * plane + at]);
+                (ColorType::Rgb8, (0..plane).flat_map(pixel).collect())
+            }
+            _ => return Err(Error::NotImages { shape: self.shape.to_vec() }),
+        };
+        let mut out = Cursor::new(Vec::new());
+        image::write_buffer_with_format(&mut out, &pixels, width as u32, height as u32, colour, ImageFormat::Png)
+            .map_err(|error| Error::image(Path::new("a thumbnail"), &error))?;
+        Ok(out.into_inner())
+    }
+}

@@ -1,0 +1,80 @@
+//! Tables and embeddings, with labels in a column or in a file of their own.
+
+use std::path::Path;
+
+use homing_pool::{Error as PoolError, Format, LABEL_NAMES, Pool, ReadOptions, map, read_column};
+
+use crate::dataset::{Data, Named};
+use crate::files::{Listing, unpacked};
+use crate::{Error, Inputs, OpenOptions, Result, idx};
+
+/// The data set in the file at `path`, or in the folder of shards.
+pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Data> {
+    Data::named(path, read(path, options)?, None)
+}
+
+/// The data set of the tables `train.csv` and `test.csv`, of any format, in a folder, if they are there.
+pub(crate) fn open_pair(listing: &Listing, options: &OpenOptions) -> Result<Option<Data>> {
+    let find = |stem: &str| {
+        let is = |name: &str| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('.'));
+        listing.entries.iter().filter(|entry| is(&entry.name)).find(|entry| Format::of(&entry.path).is_ok())
+    };
+    let Some(train) = find("train") else { return Ok(None) };
+    let test = find("test");
+    if options.labels.is_some() && test.is_some() {
+        return Err(Error::NotATable { path: listing.root.clone(), option: "one file of labels" });
+    }
+    let path = test.map_or(&train.path, |test| &test.path);
+    let test = test.map(|test| read(&test.path, options)).transpose()?;
+    Data::named(path, read(&train.path, options)?, test).map(Some)
+}
+
+fn read(path: &Path, options: &OpenOptions) -> Result<Named> {
+    if options.size.is_some() {
+        return Err(Error::NoSize { path: path.to_owned() });
+    }
+    let pool = pool(path, options)?;
+    pool.embeddings().check_finite("data set").map_err(|source| Error::NotFinite { path: path.to_owned(), source })?;
+    let rows = pool.rows();
+    let labels = match (&options.labels, pool.labels()) {
+        (Some(file), _) => labels(file, options.label_column.as_deref(), rows)?,
+        (None, Some(labels)) => labels.to_vec(),
+        (None, None) => vec![String::new(); rows],
+    };
+    let ids = pool.ids().map_or_else(|| (0..rows).map(|row| row.to_string()).collect(), <[String]>::to_vec);
+    Ok(Named { inputs: Inputs::pool(pool), labels, ids })
+}
+
+/// The pool at `path` with its labels: in the column asked for, or in one that is called as labels usually are.
+fn pool(path: &Path, options: &OpenOptions) -> Result<Pool> {
+    let bare = ReadOptions { embedding: options.embedding.clone(), blank_labels: true, ..ReadOptions::default() };
+    let open = |label: Option<&str>| Pool::open(path, &ReadOptions { label: label.map(str::to_owned), ..bare.clone() });
+    if options.labels.is_some() {
+        return Ok(open(None)?);
+    }
+    if let Some(name) = &options.label_column {
+        return Ok(open(Some(name))?);
+    }
+    for name in LABEL_NAMES {
+        match open(Some(name)) {
+            Err(PoolError::NoColumn { .. } | PoolError::NoColumns { .. } | PoolError::WrongColumn { .. }) => {}
+            opened => return Ok(opened?),
+        }
+    }
+    Ok(open(None)?)
+}
+
+/// The labels in the file at `path`: of idx, or a column of any other format.
+pub(crate) fn labels(path: &Path, column: Option<&str>, examples: usize) -> Result<Vec<String>> {
+    let bytes = unpacked(path, map(path)?)?;
+    let labels = if idx::is_idx(&bytes) {
+        idx::labels(path, &bytes)?.iter().map(u8::to_string).collect()
+    } else {
+        read_column(path, column)?
+    };
+    if labels.len() == examples {
+        Ok(labels)
+    } else {
+        Err(Error::LabelCount { path: path.to_owned(), labels: labels.len(), examples })
+    }
+}

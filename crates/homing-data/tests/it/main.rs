@@ -1,0 +1,8 @@
+//! Data sets from files and from servers.
+
+mod fetch;
+mod images;
+mod packed;
+mod real;
+mod sample;
+mod tables;

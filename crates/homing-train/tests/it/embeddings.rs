@@ -1,0 +1,169 @@
+//! The four kinds of embeddings against their definitions.
+
+use homing_train::{Embedder, Examples, Inputs, Kind, Learner, Lesson, Labelled, Sketch, Until};
+
+use crate::world::{Bars, cnn, mlp, noise};
+
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
+
+/// The kernel of a kind of embeddings between examples.
+fn kernel(network: &dyn Learner, examples: Examples<'_>, kind: Kind) -> impl Fn(usize, usize) -> f64 {
+    let embedder = Embedder::new(network, kind, None);
+    let embedded = embedder.embed(examples).unwrap();
+    let points = embedded.points().unwrap();
+    let count = examples.rows.len();
+    let value = |at: usize| embedder.kernel().eval(&points.row(at / count), &points.row(at % count));
+    let values: Vec<f64> = (0..count * count).map(value).collect();
+    move |i, j| values[i * count + j]
+}
+
+#[test]
+fn the_outputs_are_the_last_layer_of_the_hidden_one() {
+    let bars = Bars::new(5, 3, 0);
+    let network = cnn(3, 1);
+    let look = network.look(bars.examples()).unwrap();
+    let weights = network.save().unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&weights).unwrap();
+    let last: Vec<f32> = tensors
+        .tensor("last.weight")
+        .unwrap()
+        .data()
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
+    for (hidden, outputs) in look.hidden.chunks_exact(look.width).zip(look.outputs.chunks_exact(3)) {
+        for (class, output) in outputs.iter().enumerate() {
+            let column: Vec<f32> = last.iter().skip(class).step_by(3).copied().collect();
+            assert!((dot(hidden, &column) - f64::from(*output)).abs() < 1e-5);
+        }
+    }
+    let sums: Vec<f32> = look.probabilities().chunks_exact(3).map(|row| row.iter().sum()).collect();
+    assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-6));
+}
+
+#[test]
+fn network_gradients_are_finite_differences() {
+    // f after a step along a weight is f before plus the gradient's share.
+    let inputs = Inputs::rows(4, noise(8, 1));
+    let network = mlp(4, &[5], 3, 2);
+    let at = Examples { inputs: &inputs, rows: &[0, 1] };
+    let before = network.look(at).unwrap().outputs;
+    let weights = network.save().unwrap();
+    let gradients = network.gradients(at, 1).unwrap();
+    let per_class = gradients.len() / 3;
+    assert_eq!(per_class, 4 * 5 + 5 + 5 * 3 + 3);
+    // Parameters in the order of the gradients: weight before bias, layer by layer.
+    let names = ["hidden.0.weight", "hidden.0.bias", "last.weight", "last.bias"];
+    let step = 1e-3;
+    let mut place = 0;
+    for name in names {
+        let count = safetensors::SafeTensors::deserialize(&weights).unwrap().tensor(name).unwrap().data().len() / 4;
+        for i in 0..count {
+            let outputs = |sign: f32| {
+                let mut moved = mlp(4, &[5], 3, 2);
+                moved.load(nudged(&weights, name, i, sign * step)).unwrap();
+                moved.look(at).unwrap().outputs
+            };
+            let (up, down) = (outputs(1.0), outputs(-1.0));
+            for class in 0..3 {
+                let slope = (up[3 + class] - down[3 + class]) / (2.0 * step);
+                let gradient = gradients[class * per_class + place];
+                assert!((slope - gradient).abs() < 2e-3, "{name} {i} {class}: {slope} {gradient}");
+            }
+            place += 1;
+        }
+    }
+    assert_eq!(before.len(), 6);
+}
+
+/// Weights with one number moved.
+fn nudged(weights: &[u8], name: &str, i: usize, by: f32) -> Vec<u8> {
+    let tensors = safetensors::SafeTensors::deserialize(weights).unwrap();
+    let tensor = tensors.tensor(name).unwrap();
+    let at = tensor.data().as_ptr() as usize - weights.as_ptr() as usize + 4 * i;
+    let mut out = weights.to_vec();
+    let value = f32::from_le_bytes(out[at..at + 4].try_into().unwrap()) + by;
+    out[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    out
+}
+
+#[test]
+fn last_layer_gradients_are_their_part_of_the_network_gradients() {
+    // k of output gradients = gradient of one output with respect to the last layer, inner product.
+    let inputs = Inputs::rows(4, noise(12, 3));
+    let network = mlp(4, &[5], 3, 4);
+    let rows = [0, 1, 2];
+    let at = Examples { inputs: &inputs, rows: &rows };
+    let kernel = kernel(&network, at, Kind::OutputGradient);
+    let full: Vec<Vec<f32>> = (0..3).map(|i| network.gradients(at, i).unwrap()).collect();
+    let per_class = full[0].len() / 3;
+    let last = per_class - (5 * 3 + 3)..per_class;
+    for (i, j) in [(0, 0), (0, 1), (1, 2)] {
+        let want = dot(&full[i][last.clone()], &full[j][last.clone()]);
+        assert!((kernel(i, j) - want).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn loss_gradients_are_the_slope_of_the_loss_with_the_likeliest_label() {
+    // One step of plain gradient descent on −ln p_ŷ moves the last layer along the loss gradient (Eq. 22).
+    let inputs = Inputs::rows(4, noise(8, 5));
+    let network = mlp(4, &[], 3, 6);
+    let at = Examples { inputs: &inputs, rows: &[0, 1] };
+    let kernel = kernel(&network, at, Kind::LossGradient);
+    let look = network.look(at).unwrap();
+    let guesses = look.guesses();
+    let weights = network.save().unwrap();
+    let gradient = |row: usize| -> Vec<f32> {
+        let loss = |weights: Vec<u8>| {
+            let mut moved = mlp(4, &[], 3, 6);
+            moved.load(weights).unwrap();
+            let p = moved.look(at).unwrap().probabilities()[3 * row + guesses[row] as usize];
+            -f64::from(p).ln()
+        };
+        let slope = |name: &str, i: usize| {
+            ((loss(nudged(&weights, name, i, 1e-3)) - loss(nudged(&weights, name, i, -1e-3))) / 2e-3) as f32
+        };
+        (0..12).map(|i| slope("last.weight", i)).chain((0..3).map(|i| slope("last.bias", i))).collect()
+    };
+    let gradients = [gradient(0), gradient(1)];
+    for (i, j) in [(0, 0), (0, 1), (1, 1)] {
+        let want = dot(&gradients[i], &gradients[j]);
+        assert!((kernel(i, j) - want).abs() < 1e-3, "{} {want}", kernel(i, j));
+    }
+}
+
+#[test]
+fn a_sketch_keeps_inner_products_on_average() {
+    let (x, y) = (noise(20_000, 1), noise(20_000, 2));
+    let z: Vec<f32> = x.iter().zip(&y).map(|(x, y)| 0.7 * x + 0.3 * y).collect();
+    let sketch = Sketch::new(x.len(), 4096);
+    let error = (dot(&sketch.of(&x), &sketch.of(&z)) / dot(&x, &z) - 1.0).abs();
+    assert!(error < 0.06, "{error}");
+}
+
+#[test]
+fn every_kind_has_a_name() {
+    for name in ["last-layer", "loss-gradient", "output-gradient", "network-gradient", "network-gradient:64", "outputs"] {
+        assert_eq!(name.parse::<Kind>().unwrap().to_string(), name);
+    }
+    let message = "first-layer".parse::<Kind>().unwrap_err().to_string();
+    assert!(message.contains("use last-layer"), "{message}");
+    assert!("network-gradient:0".parse::<Kind>().is_err());
+}
+
+#[test]
+fn a_linear_classifier_fits_numbers() {
+    let (count, width) = (60, 6);
+    let numbers = noise(count * width, 9);
+    let labels: Vec<u32> = numbers.chunks_exact(width).map(|row| u32::from(row[0] + row[3] > 0.0)).collect();
+    let inputs = Inputs::rows(width, numbers);
+    let rows: Vec<usize> = (0..count).collect();
+    let train = Labelled { examples: Examples { inputs: &inputs, rows: &rows }, labels: &labels };
+    let mut network = mlp(width, &[], 2, 0);
+    let until = Until::Epochs(200);
+    network.fit(&Lesson { train, valid: None, until, rate: 0.05, batch: 64, reweight: false, seed: 0 }).unwrap();
+    assert!(homing_train::accuracy(&network, train).unwrap() > 0.95);
+}

@@ -1,0 +1,85 @@
+//! Fitting, stopping, saving.
+
+use homing_train::{Curve, Learner, Lesson, Network, Until, accuracy, models};
+
+use crate::world::{Bars, cnn};
+
+fn lesson<'a>(train: &'a Bars, valid: Option<&'a Bars>, until: Until, seed: u64) -> Lesson<'a> {
+    let valid = valid.map(Bars::labelled);
+    Lesson { train: train.labelled(), valid, until, rate: 1e-3, batch: 16, reweight: true, seed }
+}
+
+fn taught(until: Until, seed: u64) -> (Network<models::Cnn>, Curve) {
+    let (train, valid) = (Bars::new(24, 3, 1), Bars::new(30, 3, 2));
+    let mut network = cnn(3, 5);
+    let curve = network.fit(&lesson(&train, Some(&valid), until, seed)).unwrap();
+    (network, curve)
+}
+
+#[test]
+fn a_network_learns_what_it_is_shown() {
+    let (network, curve) = taught(Until::Epochs(12), 0);
+    assert_eq!((curve.epochs.len(), curve.kept), (12, 12));
+    assert!(curve.epochs[11].loss < 0.5 * curve.epochs[0].loss, "{curve:?}");
+    let test = Bars::new(60, 3, 3);
+    assert!(accuracy(&network, test.labelled()).unwrap() > 0.9);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let bytes = |seed| taught(Until::Epochs(2), seed).0.save().unwrap();
+    assert!(bytes(7) == bytes(7));
+    assert!(bytes(7) != bytes(8));
+    let mut network = cnn(3, 0);
+    network.restart(4);
+    let once = network.save().unwrap();
+    network.restart(3);
+    assert!(once != network.save().unwrap());
+    network.restart(4);
+    assert!(once == network.save().unwrap());
+}
+
+#[test]
+fn the_best_epoch_is_kept() {
+    let (network, curve) = taught(Until::ValidationDrops { patience: 2, most: 30 }, 1);
+    let valid = Bars::new(30, 3, 2);
+    let best = curve.epochs.iter().map(|epoch| epoch.valid.unwrap()).fold(0.0, f64::max);
+    assert_eq!(curve.epochs[curve.kept - 1].valid, Some(best));
+    assert_eq!(accuracy(&network, valid.labelled()).unwrap(), best);
+    assert!(curve.epochs.len() == curve.kept + 2 || curve.epochs.len() == 30, "{curve:?}");
+}
+
+#[test]
+fn weights_come_back_as_they_were() {
+    let (network, _) = taught(Until::Epochs(1), 0);
+    let test = Bars::new(9, 3, 4);
+    let mut other = cnn(3, 99);
+    other.load(network.save().unwrap()).unwrap();
+    assert_eq!(other.look(test.examples()).unwrap().outputs, network.look(test.examples()).unwrap().outputs);
+    let message = cnn(4, 0).load(network.save().unwrap()).unwrap_err().to_string();
+    assert!(message.contains("last"), "{message}");
+}
+
+#[test]
+fn classes_weigh_the_same_however_many_examples_they_have() {
+    // With 30 examples of one class and 1 of another, the single one must not be drowned.
+    let all = Bars::new(60, 2, 1);
+    let rows: Vec<usize> = (0..60).filter(|row| row % 2 == 0).chain([1]).collect();
+    let labels: Vec<u32> = rows.iter().map(|&row| all.labels[row]).collect();
+    let few = Bars { inputs: all.inputs.clone(), labels, rows };
+    let loss = |reweight| {
+        let mut network = cnn(2, 3);
+        let until = Until::Epochs(1);
+        network.fit(&Lesson { reweight, batch: 64, ..lesson(&few, None, until, 0) }).unwrap();
+        let look = network.look(homing_train::Examples { inputs: &few.inputs, rows: &[1] }).unwrap();
+        look.probabilities()[1]
+    };
+    assert!(loss(true) > loss(false), "{} {}", loss(true), loss(false));
+}
+
+#[test]
+fn bad_lessons_are_refused() {
+    let train = Bars::new(4, 4, 0);
+    let message = cnn(3, 0).fit(&lesson(&train, None, Until::Epochs(1), 0)).unwrap_err().to_string();
+    assert!(message.contains("example 3 has the label 3, but there are 3 classes"), "{message}");
+}
