@@ -6,10 +6,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use homing_pool::Pool;
 use homing_train::models::LastBlock;
 use homing_train::models::efficientnet::{Design, EfficientNet, MAPS, Padding, SIDE, Trunk, feature_maps};
-use homing_train::{Draw, Examples, Inputs, Labelled, Learner, Lesson, Network, Until, accuracy, device};
+use homing_train::{Draw, Examples, Inputs, Labelled, Learner, Lesson, Network, Result, Until, accuracy, device};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors, serialize};
 use serde_json::Value;
@@ -105,7 +104,8 @@ fn tensors(naming: &Naming, squeeze_excite: bool, classes: usize) -> Tensors {
     conv(naming.last[0], naming.last[1], [1280, 320, 1, 1]);
     let mut excite = Vec::new();
     let mut inputs = 32;
-    let stages = [(1, 16, 1, 3), (6, 24, 2, 3), (6, 40, 2, 5), (6, 80, 3, 3), (6, 112, 3, 5), (6, 192, 4, 5), (6, 320, 1, 3)];
+    let stages =
+        [(1, 16, 1, 3), (6, 24, 2, 3), (6, 40, 2, 5), (6, 80, 3, 3), (6, 112, 3, 5), (6, 192, 4, 5), (6, 320, 1, 3)];
     for (stage, (expansion, outputs, repeats, kernel)) in stages.into_iter().enumerate() {
         for repeat in 0..repeats {
             let names = if expansion == 1 { naming.plain } else { naming.expanded };
@@ -137,7 +137,8 @@ fn tensors(naming: &Naming, squeeze_excite: bool, classes: usize) -> Tensors {
 fn file(tensors: &Tensors) -> Vec<u8> {
     let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
     let stored: Vec<_> = tensors.iter().map(|(name, (shape, values))| (name, shape, bytes(values))).collect();
-    let views = stored.iter().map(|(name, shape, data)| (name, TensorView::new(Dtype::F32, shape.to_vec(), data).unwrap()));
+    let views =
+        stored.iter().map(|(name, shape, data)| (name, TensorView::new(Dtype::F32, shape.to_vec(), data).unwrap()));
     serialize(views, None).unwrap()
 }
 
@@ -200,7 +201,8 @@ fn lite0_has_the_logits_of_timm() {
 #[test]
 fn b0_has_the_logits_of_torchvision_and_timm() {
     let same = Design { padding: Padding::Same, norm_eps: 1e-3, ..Design::B0 };
-    let cases = [("b0 torchvision", TORCHVISION, Design::B0), ("b0 timm", TIMM, Design::B0), ("b0 timm tf", TIMM, same)];
+    let cases =
+        [("b0 torchvision", TORCHVISION, Design::B0), ("b0 timm", TIMM, Design::B0), ("b0 timm tf", TIMM, same)];
     for (name, naming, design) in cases {
         let golden = &golden()[name];
         let tensors = tensors(&naming, true, 1000);
@@ -261,11 +263,29 @@ fn a_file_may_lack_the_classifier_and_count_batches() {
 
 /// Noisy grey images of 4 × 4 pixels.
 fn images(name: &str, count: usize) -> Inputs {
-    Inputs::pixels([1, 4, 4], noise(name, 16 * count).into_iter().map(|u| (127.5 + 127.0 * u) as u8).collect())
+    Inputs::pixels(
+        [1, 4, 4],
+        noise(name, 16 * count).into_iter().map(|u| (127.5 + 127.0 * u) as u8).collect::<Vec<u8>>(),
+    )
 }
 
-fn kept(trunk: &Trunk, images: &Inputs, folder: &Path) -> Pool {
-    feature_maps(trunk, images, folder, |_| ControlFlow::Continue(())).unwrap().unwrap()
+/// The feature maps of all images.
+fn made(
+    trunk: &Trunk,
+    images: &Inputs,
+    folder: &Path,
+    progress: impl FnMut(usize) -> ControlFlow<()>,
+) -> Result<Option<Inputs>> {
+    let rows: Vec<usize> = (0..images.len()).collect();
+    feature_maps(trunk, Examples { inputs: images, rows: &rows }, folder, progress)
+}
+
+fn kept(trunk: &Trunk, images: &Inputs, folder: &Path) -> Inputs {
+    made(trunk, images, folder, |_| ControlFlow::Continue(())).unwrap().unwrap()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
 #[test]
@@ -274,59 +294,63 @@ fn feature_maps_are_made_once() {
     let folder = &folder.path().join("made/on the way");
     let (trunk, few) = (small().trunk(&cpu()), images("few", 3));
     let first = kept(&trunk, &few, folder);
-    assert_eq!((first.rows(), first.dim(), first.dtype()), (3, 15_680, "f16"));
-    let path = first.path().to_owned();
-    let bytes = fs::read(&path).unwrap();
+    assert_eq!((first.len(), first.size()), (3, 15_680));
+    let path = &files(folder)[0];
+    let bytes = fs::read(path).unwrap();
     // From the file: nothing is made, so nobody is told.
-    let again = feature_maps(&trunk, &few, folder, |_| panic!("made again")).unwrap().unwrap();
-    assert_eq!((again.path(), fs::read(&path).unwrap()), (path.as_path(), bytes.clone()));
-    // The numbers are those of the trunk, image by image, to half precision.
-    let pixels: Vec<f32> = few.read(&[1]).iter().copied().collect();
-    let flat = Inputs::pixels([1, 4, 4], pixels.iter().map(|&pixel| pixel as u8).collect());
-    let alone = kept(&trunk, &flat, folder);
-    assert_ne!(alone.path(), path);
-    assert_eq!(alone.embeddings().row(0), first.embeddings().row(1));
+    let again = made(&trunk, &few, folder, |_| panic!("made again")).unwrap().unwrap();
+    assert_eq!(again.read(&[0, 1, 2]).unwrap(), first.read(&[0, 1, 2]).unwrap());
+    assert!(fs::read(path).unwrap() == bytes);
+    // The numbers are those of the trunk, to half precision.
+    let exact = trunk.maps(few.resized_rgb(&[1], SIDE).unwrap());
+    for (kept, exact) in first.read(&[1]).unwrap().into_iter().zip(exact) {
+        assert!((kept - exact).abs() <= exact.abs() / 2048.0 + 1e-7, "{kept} is not {exact}");
+    }
+    // Other images, another file; an image's numbers are its own, whatever is beside it.
+    let some = Examples { inputs: &few, rows: &[2, 1] };
+    let some = feature_maps(&trunk, some, folder, |_| ControlFlow::Continue(())).unwrap().unwrap();
+    assert_eq!(some.read(&[1, 0]).unwrap(), first.read(&[1, 2]).unwrap());
+    assert_eq!(files(folder).len(), 2);
     // Other weights, another file.
     let mut changed = tensors(&TIMM, false, 3);
     changed.get_mut("blocks.4.1.conv_dw.weight").unwrap().1[7] += 0.5;
     let changed = EfficientNet::from_bytes(&file(&changed), Design::LITE0).unwrap().trunk(&cpu());
-    let other = kept(&changed, &few, folder);
-    assert_ne!(other.path(), path);
-    assert_ne!(other.embeddings().row(0), first.embeddings().row(0));
-    assert_eq!(fs::read_dir(folder).unwrap().count(), 3);
+    assert_ne!(kept(&changed, &few, folder).read(&[0]).unwrap(), first.read(&[0]).unwrap());
+    assert_eq!(files(folder).len(), 3);
+    assert!(fs::read(path).unwrap() == bytes);
 }
 
 #[test]
 fn a_cache_file_that_is_cut_off_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let (trunk, few) = (small().trunk(&cpu()), images("few", 2));
-    let path = kept(&trunk, &few, folder.path()).path().to_owned();
-    let bytes = fs::read(&path).unwrap();
+    kept(&trunk, &few, folder.path());
+    let path = &files(folder.path())[0];
+    let bytes = fs::read(path).unwrap();
     for length in [bytes.len() - 1, bytes.len() - 31_360, 100, 3, 0] {
-        fs::write(&path, &bytes[..length]).unwrap();
+        fs::write(path, &bytes[..length]).unwrap();
         kept(&trunk, &few, folder.path());
-        assert!(fs::read(&path).unwrap() == bytes, "cut off at {length}");
+        assert!(fs::read(path).unwrap() == bytes, "cut off at {length}");
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(files(folder.path()).len(), 1);
 }
 
 #[test]
 fn work_that_was_stopped_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let (trunk, few) = (small().trunk(&cpu()), images("few", 2));
-    let stopped = feature_maps(&trunk, &few, folder.path(), |_| ControlFlow::Break(())).unwrap();
+    let stopped = made(&trunk, &few, folder.path(), |_| ControlFlow::Break(())).unwrap();
     assert!(stopped.is_none());
-    let pool = kept(&trunk, &few, folder.path());
-    assert_eq!(pool.rows(), 2);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(kept(&trunk, &few, folder.path()).len(), 2);
+    assert_eq!(files(folder.path()).len(), 1);
 }
 
 #[test]
 fn rows_that_are_no_images_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let rows = Inputs::rows(3, vec![0.0; 3]);
-    let refused = feature_maps(&small().trunk(&cpu()), &rows, folder.path(), |_| ControlFlow::Continue(()));
-    assert!(refused.unwrap_err().to_string().contains("takes images"));
+    let refused = made(&small().trunk(&cpu()), &rows, folder.path(), |_| ControlFlow::Continue(()));
+    assert!(refused.unwrap_err().to_string().contains("images"));
 }
 
 fn learner(net: &EfficientNet, classes: usize) -> Network<LastBlock> {
@@ -386,7 +410,10 @@ fn gradients_are_those_of_differences() {
             for class in 0..2 {
                 let found = gradients[class * gradients.len() / 2 + start + at];
                 let expected = (up[class] - down[class]) / 0.1;
-                assert!((found - expected).abs() < 2e-5 + 1e-2 * expected.abs(), "{name}[{at}]: {found} is not {expected}");
+                assert!(
+                    (found - expected).abs() < 2e-5 + 1e-2 * expected.abs(),
+                    "{name}[{at}]: {found} is not {expected}"
+                );
             }
         }
         start += size;

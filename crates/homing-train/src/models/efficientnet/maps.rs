@@ -4,7 +4,7 @@
 //! `….part`; work that was interrupted is taken up at its last chunk but one.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,8 @@ use homing_pool::{Pool, ReadOptions};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
-use super::images::{fingerprint, resized};
-use super::trunk::{MAPS, Trunk};
-use crate::{Error, Inputs, Result};
+use super::trunk::{MAPS, SIDE, Trunk};
+use crate::{Error, Examples, Inputs, Result};
 
 /// Images of a chunk.
 const CHUNK: usize = 64;
@@ -23,42 +22,45 @@ const CHUNK: usize = 64;
 const SIZE: usize = MAPS[0] * MAPS[1] * MAPS[2];
 /// Bytes of an image.
 const BYTES: usize = 2 * SIZE;
+/// What a pool calls half precision.
+const DTYPE: &str = "float16";
 
-/// The feature maps of all `images`, 15,680 numbers a row: from the cache in `folder`, or made there.
+/// The feature maps of `images` in their order, 15,680 numbers each: from the cache in `folder`, or made there.
 ///
-/// `progress` is told how many are made and may say stop; there is no pool then, and the next call goes on from there.
+/// `progress` is told how many are made and may say stop; the result is none then, and the next call goes on from there.
 pub fn feature_maps(
     trunk: &Trunk,
-    images: &Inputs,
+    images: Examples<'_>,
     folder: &Path,
     mut progress: impl FnMut(usize) -> ControlFlow<()>,
-) -> Result<Option<Pool>> {
-    let count = images.len();
+) -> Result<Option<Inputs>> {
+    let Examples { inputs, rows } = images;
+    let count = rows.len();
     if count == 0 {
         return Err(Error::Setting("there are no images; give at least one".into()));
     }
     let mut key = blake3::Hasher::new();
-    key.update(trunk.hash().as_bytes()).update(fingerprint(images).as_bytes());
+    key.update(trunk.hash().as_bytes()).update(inputs.fingerprint(rows)?.as_bytes());
     let path = folder.join(format!("{}.safetensors", key.finalize()));
     if let Some(pool) = whole(&path, count) {
-        return Ok(Some(pool));
+        return Ok(Some(Inputs::pool(pool)));
     }
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     let mut part = Part::open(path.with_extension("part"), count)?;
     // Someone else may have made it while this process waited for the lock.
     if let Some(pool) = whole(&path, count) {
         part.remove()?;
-        return Ok(Some(pool));
+        return Ok(Some(Inputs::pool(pool)));
     }
     while part.rows < count {
-        let rows: Vec<usize> = (part.rows..count.min(part.rows + CHUNK)).collect();
-        part.append(&trunk.maps(resized(images, &rows)?))?;
+        let chunk = &rows[part.rows..count.min(part.rows + CHUNK)];
+        part.append(&trunk.maps(inputs.resized_rgb(chunk, SIDE)?))?;
         if progress(part.rows).is_break() {
             return Ok(None);
         }
     }
     part.finish(&path)?;
-    Ok(Some(Pool::open(&path, &ReadOptions::default())?))
+    Ok(Some(Inputs::pool(Pool::open(&path, &ReadOptions::default())?)))
 }
 
 /// Where feature maps are kept unless someone says otherwise: `$XDG_CACHE_HOME/homing` or `~/.cache/homing`.
@@ -72,14 +74,14 @@ pub fn cache_folder() -> Result<PathBuf> {
 /// The file at `path` if it holds as many feature maps as it should; a file that is damaged is as good as none.
 fn whole(path: &Path, count: usize) -> Option<Pool> {
     let pool = Pool::open(path, &ReadOptions::default()).ok()?;
-    (pool.rows() == count && pool.dim() == SIZE && pool.dtype() == "f16").then_some(pool)
+    (pool.rows() == count && pool.dim() == SIZE && pool.dtype() == DTYPE).then_some(pool)
 }
 
 /// A file that is not whole yet. It is locked: another process waits until this one is done or gone.
 struct Part {
     file: File,
     path: PathBuf,
-    header: usize,
+    /// That it holds.
     rows: usize,
 }
 
@@ -97,8 +99,7 @@ impl Part {
             file.write_all(&header).map_err(io)?;
         }
         file.set_len((header.len() + rows * BYTES) as u64).map_err(io)?;
-        file.seek(SeekFrom::End(0)).map_err(io)?;
-        Ok(Self { file, header: header.len(), rows, path })
+        Ok(Self { file, rows, path })
     }
 
     fn append(&mut self, maps: &[f32]) -> Result<()> {
@@ -111,7 +112,6 @@ impl Part {
         let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
         self.file.write_all(&bytes).and_then(|()| self.file.sync_data()).map_err(Error::io(&self.path))?;
         self.rows += maps.len() / SIZE;
-        debug_assert_eq!(self.file.metadata().map_or(0, |data| data.len()) as usize, self.header + self.rows * BYTES);
         Ok(())
     }
 
@@ -133,4 +133,52 @@ fn header(count: usize) -> Vec<u8> {
     let mut header = (text.len() as u64).to_le_bytes().to_vec();
     header.extend(text);
     header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn maps(chunk: usize) -> Vec<f32> {
+        (0..CHUNK * SIZE).map(|at| ((at + chunk) % 1000) as f32).collect()
+    }
+
+    #[test]
+    fn work_is_taken_up_at_the_last_chunk_but_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, part) = (folder.path().join("a.safetensors"), folder.path().join("a.part"));
+        let open = || Part::open(part.clone(), 3 * CHUNK).unwrap();
+        let mut whole = open();
+        (0..3).for_each(|chunk| whole.append(&maps(chunk)).unwrap());
+        whole.finish(&path).unwrap();
+        let expected = fs::read(&path).unwrap();
+        let head = header(3 * CHUNK).len();
+        for (length, rows) in [(0, 0), (5, 0), (head + CHUNK * BYTES + 7, 0), (head + 2 * CHUNK * BYTES + 1, CHUNK)] {
+            // What an interruption leaves: its last chunk may be anything.
+            let mut torn = expected[..length].to_vec();
+            torn[head.min(length) + rows * BYTES.min(length)..].fill(0xab);
+            fs::write(&part, &torn).unwrap();
+            let mut again = open();
+            assert_eq!(again.rows, rows);
+            (rows / CHUNK..3).for_each(|chunk| again.append(&maps(chunk)).unwrap());
+            again.finish(&path).unwrap();
+            assert!(fs::read(&path).unwrap() == expected, "cut off at {length}");
+        }
+        let pool = self::whole(&path, 3 * CHUNK).unwrap();
+        assert_eq!(pool.embeddings().row(CHUNK)[..3], [1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut part = Part::open(folder.path().join("a.part"), 2).unwrap();
+        let mut numbers = vec![0.0; 2 * SIZE];
+        numbers[SIZE + 3] = 1e9;
+        assert!(part.append(&numbers).unwrap_err().to_string().contains("image 1 has"));
+    }
+
+    #[test]
+    fn the_cache_is_in_the_users_folder() {
+        assert!(cache_folder().is_err() || cache_folder().unwrap().ends_with("homing"));
+    }
 }

@@ -5,7 +5,6 @@
 
 mod conv;
 mod design;
-mod images;
 mod layout;
 mod maps;
 mod names;

@@ -68,8 +68,7 @@ pub(super) fn slots(design: &Design) -> Vec<Slot> {
     all.conv(own(STEM_CONV), [STEM, 3, 3, 3]);
     all.norm(&own(STEM_NORM), STEM);
     for (count, block) in blocks().into_iter().enumerate() {
-        let counts =
-            [("{b}", count), ("{s}", block.stage), ("{t}", block.stage + 1), ("{r}", block.repeat)];
+        let counts = [("{b}", count), ("{s}", block.stage), ("{t}", block.stage + 1), ("{r}", block.repeat)];
         let before = BLOCK.map(|name| {
             counts.iter().fold(name.to_owned(), |name, (mark, count)| name.replace(mark, &count.to_string()))
         });

@@ -2,6 +2,7 @@
 
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor, TensorData};
+use rayon::prelude::*;
 
 use super::conv::{Conv, Shape};
 use super::design::{Activation, Design};
@@ -10,6 +11,8 @@ use super::weights::Weights;
 
 /// Pixels of an image's side.
 pub const SIDE: usize = 224;
+/// Numbers of an image.
+const PIXELS: usize = 3 * SIDE * SIDE;
 /// Of a feature map: channels, height, width.
 pub const MAPS: [usize; 3] = [MAP, SIDE / 32, SIDE / 32];
 
@@ -50,8 +53,17 @@ impl Trunk {
 
     /// The same of pixels one after the other.
     pub fn maps(&self, pixels: Vec<f32>) -> Vec<f32> {
-        let count = pixels.len() / (3 * SIDE * SIDE);
-        let pixels = Tensor::from_data(TensorData::new(pixels, [count, 3, SIDE, SIDE]), &self.device);
+        if self.device == Device::flex() {
+            // Image by image, since what goes from layer to layer stays in a core's cache then.
+            pixels.par_chunks_exact(PIXELS).flat_map_iter(|image| self.at_once(image.to_vec())).collect()
+        } else {
+            self.at_once(pixels)
+        }
+    }
+
+    fn at_once(&self, pixels: Vec<f32>) -> Vec<f32> {
+        let shape = [pixels.len() / PIXELS, 3, SIDE, SIDE];
+        let pixels = Tensor::from_data(TensorData::new(pixels, shape), &self.device);
         self.forward(pixels).into_data().try_into_vec().expect("f32 on every device")
     }
 

@@ -73,7 +73,8 @@ fn decode(slot: &Slot, tensor: &TensorView<'_>) -> std::result::Result<Vec<f32>,
     let fits = tensor.shape().len() == slot.shape.len()
         && slot.shape.iter().zip(tensor.shape()).all(|(want, got)| want.is_none_or(|want| want == *got));
     if !fits {
-        let want: Vec<String> = slot.shape.iter().map(|want| want.map_or("any".into(), |want| want.to_string())).collect();
+        let want: Vec<String> =
+            slot.shape.iter().map(|want| want.map_or("any".into(), |want| want.to_string())).collect();
         let got: Vec<String> = tensor.shape().iter().map(usize::to_string).collect();
         return Err(format!("is [{}], not [{}]", got.join(", "), want.join(", ")));
     }
@@ -101,12 +102,10 @@ struct Misfits {
 
 impl Misfits {
     fn check(self, naming: usize, design: &Design) -> Result<()> {
-        let kinds = [
-            (self.missing, "missing"),
-            (self.left_over, "left over"),
-            (self.other, "of another shape or type"),
-        ];
-        let told: Vec<String> = kinds.iter().filter(|(list, _)| !list.is_empty()).map(|(list, what)| tell(list, what)).collect();
+        let kinds =
+            [(self.missing, "missing"), (self.left_over, "left over"), (self.other, "of another shape or type")];
+        let told: Vec<String> =
+            kinds.iter().filter(|(list, _)| !list.is_empty()).map(|(list, what)| tell(list, what)).collect();
         if told.is_empty() {
             return Ok(());
         }
