@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn::tensor::Device;
 use homing_train::models::LastBlock;
@@ -333,6 +334,23 @@ fn a_cache_file_that_is_cut_off_is_made_again() {
         assert!(fs::read(path).unwrap() == bytes, "cut off at {length}");
     }
     assert_eq!(files(folder.path()).len(), 1);
+}
+
+#[test]
+fn of_several_at_once_one_makes_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trunk, few, calls) = (small().trunk(&cpu()), images("few", 2), AtomicUsize::new(0));
+    let count = |_| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    };
+    let all: Vec<Vec<f32>> = std::thread::scope(|scope| {
+        let make = || made(&trunk, &few, folder.path(), count).unwrap().unwrap().read(&[0, 1]).unwrap();
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(all.iter().all(|maps| *maps == all[0]));
+    assert_eq!((calls.into_inner(), files(folder.path()).len()), (1, 1));
 }
 
 #[test]

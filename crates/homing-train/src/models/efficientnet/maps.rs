@@ -4,7 +4,7 @@
 //! `….part`; work that was interrupted is taken up at its last chunk but one.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -46,12 +46,13 @@ pub fn feature_maps(
         return Ok(Some(Inputs::pool(pool)));
     }
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
-    let mut part = Part::open(path.with_extension("part"), count)?;
+    let mut part = Part::lock(path.with_extension("part"))?;
     // Someone else may have made it while this process waited for the lock.
     if let Some(pool) = whole(&path, count) {
         part.remove()?;
         return Ok(Some(Inputs::pool(pool)));
     }
+    part.take_up(count)?;
     while part.rows < count {
         let chunk = &rows[part.rows..count.min(part.rows + CHUNK)];
         part.append(&trunk.maps(inputs.resized_rgb(chunk, SIDE)?))?;
@@ -86,20 +87,26 @@ struct Part {
 }
 
 impl Part {
-    fn open(path: PathBuf, count: usize) -> Result<Self> {
-        let io = |source| Error::Io { path: path.clone(), source };
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(io)?;
-        file.lock().map_err(io)?;
+    /// Waits until nobody else is at work; the file may have another name by then, so it is not touched.
+    fn lock(path: PathBuf) -> Result<Self> {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(Error::io(&path))?;
+        file.lock().map_err(Error::io(&path))?;
+        Ok(Self { file, path, rows: 0 })
+    }
+
+    /// Keeps what an interrupted process has left, or begins.
+    fn take_up(&mut self, count: usize) -> Result<()> {
+        let io = |source| Error::Io { path: self.path.clone(), source };
         let header = header(count);
-        let length = file.metadata().map_err(io)?.len() as usize;
+        let length = self.file.metadata().map_err(io)?.len() as usize;
         // Every chunk is on the disk before the next is begun: only the last can be damaged.
         let rows = (length.saturating_sub(header.len()) / (CHUNK * BYTES)).saturating_sub(1) * CHUNK;
         if rows == 0 {
-            file.set_len(0).map_err(io)?;
-            file.write_all(&header).map_err(io)?;
+            self.file.set_len(0).and_then(|()| self.file.write_all(&header)).map_err(io)?;
         }
-        file.set_len((header.len() + rows * BYTES) as u64).map_err(io)?;
-        Ok(Self { file, rows, path })
+        self.file.set_len((header.len() + rows * BYTES) as u64).map_err(io)?;
+        self.rows = rows;
+        Ok(())
     }
 
     fn append(&mut self, maps: &[f32]) -> Result<()> {
@@ -120,7 +127,10 @@ impl Part {
     }
 
     fn remove(self) -> Result<()> {
-        fs::remove_file(&self.path).map_err(Error::io(&self.path))
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::Io { path: self.path, source: error }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -147,7 +157,11 @@ mod tests {
     fn work_is_taken_up_at_the_last_chunk_but_one() {
         let folder = tempfile::tempdir().unwrap();
         let (path, part) = (folder.path().join("a.safetensors"), folder.path().join("a.part"));
-        let open = || Part::open(part.clone(), 3 * CHUNK).unwrap();
+        let open = || {
+            let mut part = Part::lock(part.clone()).unwrap();
+            part.take_up(3 * CHUNK).unwrap();
+            part
+        };
         let mut whole = open();
         (0..3).for_each(|chunk| whole.append(&maps(chunk)).unwrap());
         whole.finish(&path).unwrap();
@@ -156,7 +170,7 @@ mod tests {
         for (length, rows) in [(0, 0), (5, 0), (head + CHUNK * BYTES + 7, 0), (head + 2 * CHUNK * BYTES + 1, CHUNK)] {
             // What an interruption leaves: its last chunk may be anything.
             let mut torn = expected[..length].to_vec();
-            torn[head.min(length) + rows * BYTES.min(length)..].fill(0xab);
+            torn[(head + rows * BYTES).min(length)..].fill(0xab);
             fs::write(&part, &torn).unwrap();
             let mut again = open();
             assert_eq!(again.rows, rows);
@@ -171,7 +185,8 @@ mod tests {
     #[test]
     fn numbers_that_are_too_large_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let mut part = Part::open(folder.path().join("a.part"), 2).unwrap();
+        let mut part = Part::lock(folder.path().join("a.part")).unwrap();
+        part.take_up(2).unwrap();
         let mut numbers = vec![0.0; 2 * SIZE];
         numbers[SIZE + 3] = 1e9;
         assert!(part.append(&numbers).unwrap_err().to_string().contains("image 1 has"));
