@@ -139,7 +139,7 @@ fn file(tensors: &Tensors) -> Vec<u8> {
     let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
     let stored: Vec<_> = tensors.iter().map(|(name, (shape, values))| (name, shape, bytes(values))).collect();
     let views =
-        stored.iter().map(|(name, shape, data)| (name, TensorView::new(Dtype::F32, shape.to_vec(), data).unwrap()));
+        stored.iter().map(|(name, shape, data)| (name, TensorView::new(Dtype::F32, (*shape).clone(), data).unwrap()));
     serialize(views, None).unwrap()
 }
 
@@ -208,8 +208,8 @@ fn b0_has_the_logits_of_torchvision_and_timm() {
         let golden = &golden()[name];
         let tensors = tensors(&naming, true, 1000);
         let extents = |shape: &[usize]| shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
-        let names: String = tensors.iter().map(|(name, (shape, _))| format!("{name} {}\n", extents(shape))).collect();
-        assert_eq!(format!("{:016x}", fnv(&names)), golden["names"].as_str().unwrap(), "{name}: names");
+        let lines: Vec<_> = tensors.iter().map(|(name, (shape, _))| format!("{name} {}\n", extents(shape))).collect();
+        assert_eq!(format!("{:016x}", fnv(&lines.concat())), golden["names"].as_str().unwrap(), "{name}: names");
         assert_golden(&EfficientNet::from_bytes(&file(&tensors), design).unwrap(), golden);
     }
 }

@@ -3,6 +3,7 @@
 //! A file is a pool of half-precision rows, named after the hash of weights and images. Until it is whole it is called
 //! `….part`; work that was interrupted is taken up at its last chunk but one.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::ops::ControlFlow;
@@ -66,10 +67,15 @@ pub fn feature_maps(
 
 /// Where feature maps are kept unless someone says otherwise: `$XDG_CACHE_HOME/homing` or `~/.cache/homing`.
 pub fn cache_folder() -> Result<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
-    let cache = cache.ok_or_else(|| Error::Setting("there is no home folder; name a folder for the cache".into()))?;
-    Ok(cache.join("homing"))
+    cache_of(|name| std::env::var_os(name))
+        .ok_or_else(|| Error::Setting("there is no home folder; name a folder for the cache".into()))
+}
+
+/// The same for an environment.
+fn cache_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let folder = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
+    Some(cache.join("homing"))
 }
 
 /// The file at `path` if it holds as many feature maps as it should; a file that is damaged is as good as none.
@@ -194,6 +200,11 @@ mod tests {
 
     #[test]
     fn the_cache_is_in_the_users_folder() {
-        assert!(cache_folder().is_err() || cache_folder().unwrap().ends_with("homing"));
+        let of = |set: &[(&str, &str)]| {
+            cache_of(|name| set.iter().find(|(other, _)| *other == name).map(|(_, value)| value.into()))
+        };
+        assert_eq!(of(&[("XDG_CACHE_HOME", "/c"), ("HOME", "/h")]), Some("/c/homing".into()));
+        assert_eq!(of(&[("XDG_CACHE_HOME", ""), ("HOME", "/h")]), Some("/h/.cache/homing".into()));
+        assert_eq!(of(&[]), None);
     }
 }

@@ -65,7 +65,7 @@ pub(super) struct Slot {
 /// All tensors of a design.
 pub(super) fn slots(design: &Design) -> Vec<Slot> {
     let mut all = Slots::default();
-    all.conv(own(STEM_CONV), [STEM, 3, 3, 3]);
+    all.conv(&own(STEM_CONV), [STEM, 3, 3, 3]);
     all.norm(&own(STEM_NORM), STEM);
     for (count, block) in blocks().into_iter().enumerate() {
         let counts = [("{b}", count), ("{s}", block.stage), ("{t}", block.stage + 1), ("{r}", block.repeat)];
@@ -76,19 +76,19 @@ pub(super) fn slots(design: &Design) -> Vec<Slot> {
         let names = if block.expands() { EXPANDED } else { PLAIN };
         let (inputs, inner, outputs, squeezed) = (block.inputs, block.inner, block.outputs, block.squeezed());
         if block.expands() {
-            all.conv(within(names.expand_conv), [inner, inputs, 1, 1]);
+            all.conv(&within(names.expand_conv), [inner, inputs, 1, 1]);
             all.norm(&within(names.expand_norm), inner);
         }
-        all.conv(within(names.depthwise_conv), [inner, 1, block.kernel, block.kernel]);
+        all.conv(&within(names.depthwise_conv), [inner, 1, block.kernel, block.kernel]);
         all.norm(&within(names.depthwise_norm), inner);
         if design.squeeze_excite {
             all.biased(&within(names.squeeze), [squeezed, inner, 1, 1]);
             all.biased(&within(names.excite), [inner, squeezed, 1, 1]);
         }
-        all.conv(within(names.project_conv), [outputs, inner, 1, 1]);
+        all.conv(&within(names.project_conv), [outputs, inner, 1, 1]);
         all.norm(&within(names.project_norm), outputs);
     }
-    all.conv(own(LAST_CONV), [WIDTH, MAP, 1, 1]);
+    all.conv(&own(LAST_CONV), [WIDTH, MAP, 1, 1]);
     all.norm(&own(LAST_NORM), WIDTH);
     for (part, shape) in [("weight", vec![None, Some(WIDTH)]), ("bias", vec![None])] {
         all.0.push(Slot { names: with(&own(CLASSIFIER), part), shape, optional: true });
@@ -104,8 +104,8 @@ impl Slots {
         self.0.push(Slot { names: with(layer, part), shape: shape.map(Some).to_vec(), optional: false });
     }
 
-    fn conv(&mut self, layer: [String; 4], shape: [usize; 4]) {
-        self.push(&layer, "weight", shape);
+    fn conv(&mut self, layer: &[String; 4], shape: [usize; 4]) {
+        self.push(layer, "weight", shape);
     }
 
     fn biased(&mut self, layer: &[String; 4], shape: [usize; 4]) {
