@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use homing::theory::{Boundary, Model, boundary, reach};
-use homing::{Embeddings, Noise, Task};
+use homing::{Embeddings, Noise, Task, kernel_named};
 use serde::Serialize;
 
-use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, kernel_of, named_rows, on_threads, task_of};
+use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, named_rows, on_threads, task_of};
 use crate::terminal::{grouped, plain_table, short};
 
 /// Targets that are explained unless some are named.
@@ -102,7 +102,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
         center: arguments.center,
     };
     let inputs = Inputs::open(&files, &arguments.columns, &LimitArguments::default())?;
-    let kernel = kernel_of(&arguments.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))?;
+    let kernel = kernel_named(&arguments.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))?;
     let task = task_of(&inputs, &*kernel, &arguments.kernel)?;
     let noise = arguments.noise_std.map_or_else(Noise::default, Noise::Std);
     let model = Model::new(task, noise)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Points, Product, Task};
+use homing::{Embeddings, Kernel, Points, Task};
 use homing_pool::{Access, Pool, ReadOptions, RowList};
 
 /// Which columns (of a table), tensors or arrays (of a file that holds several) to read.
@@ -230,28 +230,6 @@ fn number_groups(groups: Option<&[String]>) -> (Vec<String>, Option<Vec<usize>>)
             .collect()
     });
     (names, numbered)
-}
-
-/// The points that a kernel compares, and the kernel.
-pub fn kernel_of(name: &str, classes: usize) -> Result<Box<dyn Kernel>> {
-    let (name, parameters) = name.split_once(':').unwrap_or((name, ""));
-    let numbers: Vec<f64> = parameters
-        .split(':')
-        .filter(|text| !text.is_empty())
-        .map(|text| text.parse().with_context(|| format!("'{text}' is not a number in --kernel {name}:{parameters}")))
-        .collect::<Result<_>>()?;
-    Ok(match (name, &numbers[..]) {
-        ("linear", []) => Box::new(Linear),
-        ("gaussian", &[length]) => Box::new(Gaussian::new(length)?),
-        ("laplace", &[length]) => Box::new(Laplace::new(length)?),
-        ("matern", &[smoothness, length]) => Box::new(Matern::new(smoothness, length)?),
-        ("loss-gradient", []) => Box::new(Product::new(classes, true)),
-        _ => bail!(
-            "there is no kernel '{name}' with {} parameters; choose linear, gaussian:LENGTH, laplace:LENGTH, \
-             matern:SMOOTHNESS:LENGTH or loss-gradient",
-            numbers.len()
-        ),
-    })
 }
 
 /// The task that the inputs make under a kernel, which `name` names.

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing::{Ended, Engine, Greedy, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select};
+use homing::{Ended, Engine, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, kernel_named, select};
 use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
 use homing_report::story::{self, Story};
 use homing_report::{self as report, Facts};
 
 use crate::inputs::{
-    ColumnArguments, Files, Inputs, LimitArguments, PoolAccess, kernel_of, on_threads, refuse_overwriting, task_of,
+    ColumnArguments, Files, Inputs, LimitArguments, PoolAccess, on_threads, refuse_overwriting, task_of,
 };
 use crate::terminal::{Bar, grouped, memory, peak_memory_bytes, picks_table, seconds, short};
 
@@ -141,7 +141,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let reading = start.elapsed();
 
     let classes = inputs.source.probabilities().map_or(0, |p| p.dim());
-    let kernel = kernel_of(&more.kernel, classes)?;
+    let kernel = kernel_named(&more.kernel, classes)?;
     let task = Task { costs: inputs.source.pool.costs(), ..task_of(&inputs, &*kernel, &more.kernel)? };
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();
@@ -261,25 +261,14 @@ fn plan_of(arguments: &Arguments) -> Result<Plan> {
         target_sampling: TargetSampling::All,
         round_size: more.round_size,
         seed: arguments.seed,
+        made: 0,
         stop: Stop { min_gain: more.min_gain, reduced_share: more.stop_variance },
         quotas: Vec::new(),
         budget: more.budget,
         repeat: more.repeat,
-        greedy: greedy_of(&more.greedy)?,
+        greedy: more.greedy.parse()?,
         engine: Engine::Auto,
     })
-}
-
-/// `exact`, `stochastic:EPSILON` or `partitioned:PARTS`.
-fn greedy_of(given: &str) -> Result<Greedy> {
-    let wrong =
-        || format!("--greedy {given} is none of exact, stochastic:EPSILON (0.1, say) and partitioned:PARTS (8, say)");
-    match given.split_once(':') {
-        None if given == "exact" => Ok(Greedy::Exact),
-        Some(("stochastic", epsilon)) => Ok(Greedy::Stochastic { epsilon: epsilon.parse().with_context(wrong)? }),
-        Some(("partitioned", parts)) => Ok(Greedy::Partitioned { parts: parts.parse().with_context(wrong)? }),
-        _ => bail!(wrong()),
-    }
 }
 
 fn target_sampling(given: Option<&str>, inputs: &Inputs) -> Result<TargetSampling> {

@@ -56,6 +56,7 @@ mod store;
 mod table;
 mod tensor;
 
+pub use arrow::{embedding_column, list_numbers};
 pub use beside::{check_writable, write_beside};
 pub use error::{Error, Result};
 pub use format::Format;

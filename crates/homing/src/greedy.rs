@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::f64::consts::E;
+use std::str::FromStr;
 
 use rand::RngExt;
 use rand::seq::index;
@@ -41,6 +42,24 @@ const VALUES: [(&str, &str); 4] = [
 /// The value that a rule's picks are greedy for.
 pub(crate) fn value_of(strategy: &Strategy) -> Option<&'static str> {
     VALUES.iter().find(|(name, _)| *name == strategy.name()).map(|(_, value)| *value)
+}
+
+impl FromStr for Greedy {
+    type Err = Error;
+
+    /// `exact`, `stochastic:EPSILON` or `partitioned:PARTS`.
+    fn from_str(text: &str) -> Result<Self> {
+        let choices = "exact, stochastic:EPSILON (0.1, say) or partitioned:PARTS (8, say)";
+        let unknown = || Error::UnknownName { what: "way to be greedy", name: text.into(), choices };
+        match text.split_once(':') {
+            None if text == "exact" => Ok(Greedy::Exact),
+            Some(("stochastic", epsilon)) => {
+                Ok(Greedy::Stochastic { epsilon: epsilon.parse().map_err(|_| unknown())? })
+            }
+            Some(("partitioned", parts)) => Ok(Greedy::Partitioned { parts: parts.parse().map_err(|_| unknown())? }),
+            _ => Err(unknown()),
+        }
+    }
 }
 
 impl Greedy {

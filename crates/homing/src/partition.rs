@@ -45,7 +45,7 @@ impl Part {
             Embeddings::new(&self.single[..], dim)?
         };
         let part = Task {
-            pool: pool.into(),
+            pool: pool.watching_as(task.pool.embeddings()).into(),
             observed_rows: &[],
             forbidden: &[],
             costs: self.costs.as_deref(),

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use homing::Noise;
+use homing::{Noise, kernel_named};
 use homing_pool::{Access, Pool, ReadOptions, write_beside};
 use homing_report::diagnosis::{Diagnosis, Names, Question, Target, render};
 use serde::Serialize;
 
 use crate::inputs::{
-    ColumnArguments, Files, Inputs, LimitArguments, kernel_of, named_rows, on_threads, refuse_overwriting, task_of,
+    ColumnArguments, Files, Inputs, LimitArguments, named_rows, on_threads, refuse_overwriting, task_of,
 };
 use crate::terminal::{Steps, grouped};
 
@@ -118,7 +118,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         Some(file) => Some(values_of_file(Path::new(file), inputs.source.pool.rows())?),
         None => values_of_pool(&inputs.source.pool),
     };
-    let kernel = kernel_of(&arguments.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))?;
+    let kernel = kernel_named(&arguments.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))?;
     let task = task_of(&inputs, &*kernel, &arguments.kernel)?;
     let noise = arguments.noise_std.map_or_else(Noise::default, Noise::Std);
     let steps = Steps::new(arguments.quiet);
