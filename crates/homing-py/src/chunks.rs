@@ -28,11 +28,11 @@ pub struct Chunks {
 
 impl Chunks {
     pub fn new(name: &str, arrays: &[ArrayRef], rows: Option<Vec<usize>>) -> PyResult<Self> {
-        let path = format!("the column '{name}'");
+        let path = "the table";
         let (mut pieces, mut starts, mut width) = (Vec::new(), vec![0], None);
         for array in arrays.iter().filter(|array| !array.is_empty()) {
             let first = *starts.last().expect("starts with one");
-            let (values, dim) = list_numbers(Path::new(&path), first, name, array).map_err(unreadable)?;
+            let (values, dim) = list_numbers(Path::new(path), first, name, array).map_err(unreadable)?;
             if dim != *width.get_or_insert(dim) {
                 let expected = width.expect("set above");
                 return Err(unreadable(homing_pool::Error::Ragged {
