@@ -167,7 +167,7 @@ print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 400
 
 
 def test_tensors(pool, targets):
-    torch = pytest.importorskip("torch", reason="torch is not installed; tests/with-torch runs these")
+    torch = pytest.importorskip("torch", reason="torch is not installed; `crates/homing-py/test torch` runs these")
     want = picks(pool, targets)
     tensor = torch.from_numpy(pool)
     assert picks(tensor, torch.from_numpy(targets)) == want

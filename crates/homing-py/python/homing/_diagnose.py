@@ -23,7 +23,8 @@ class Bounds(NamedTuple):
     upper: float
 
 
-class Target(NamedTuple):
+@dataclass(frozen=True)
+class Target:
     """One target's variances."""
 
     index: int
@@ -48,7 +49,7 @@ class Fact(NamedTuple):
     paper: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis:
     """What :func:`diagnose` answers."""
 
@@ -94,6 +95,9 @@ class Diagnosis:
     def report(self, path: str | os.PathLike[str], threads: int | None = None) -> None:
         """Writes the page that ``homing diagnose --report`` writes."""
         write_beside(path, self._made.page(threads))
+
+    def __repr__(self) -> str:
+        return f"<{self.verdict} {self.information:.3g} nats from {len(self.batch)} rows, Γ = {self.objective:.3g}>"
 
     def __str__(self) -> str:
         lines = [self.verdict, *(f"{fact.name}: {fact.value} ({fact.meaning})" for fact in self.facts), *self.warnings]

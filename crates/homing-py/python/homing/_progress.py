@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ class Pick:
 
 class _Bar(Protocol):
     def update(self, n: int) -> Any: ...
-    def set_postfix_str(self, s: str) -> Any: ...
+    def set_postfix_str(self, s: str, refresh: bool) -> Any: ...
     def close(self) -> Any: ...
 
 
@@ -40,14 +41,15 @@ class _Line:
     """A line on standard error, where there is no tqdm."""
 
     def __init__(self, total: int) -> None:
-        self.total, self.done = total, 0
+        self.total, self.done, self.said = total, 0, ""
 
     def update(self, n: int) -> None:
         self.done += n
+        if self.done * 100 // self.total != (self.done - n) * 100 // self.total:
+            print(f"\rchoosing {self.done}/{self.total} {self.said}", end="", file=sys.stderr, flush=True)
 
-    def set_postfix_str(self, s: str) -> None:
-        if self.done * 100 // self.total != (self.done - 1) * 100 // self.total:
-            print(f"\rchoosing {self.done}/{self.total} {s}", end="", file=sys.stderr, flush=True)
+    def set_postfix_str(self, s: str, refresh: bool) -> None:
+        self.said = s
 
     def close(self) -> None:
         print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
@@ -55,7 +57,10 @@ class _Line:
 
 def _bar(total: int, delay: float) -> _Bar:
     try:
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings():
+            # A notebook without widgets gets a bar of text.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
     except ImportError:
         return _Line(total)
     bar: _Bar = tqdm(total=total, desc="choosing", unit="pick", leave=False, delay=delay)
@@ -89,8 +94,9 @@ def telling(
         rank, count, index, score, information, left = picked
         pick = Pick(rank, count, index, score, information, left)
         if bar is not None:
+            # Drawn by the update, as seldom as that likes.
+            bar.set_postfix_str(f"{information:.2f} nats", False)
             bar.update(1)
-            bar.set_postfix_str(f"{information:.2f} nats")
         if tell is not None and tell(pick) is False:
             return False
         return not (stop is not None and stop(pick))

@@ -154,7 +154,7 @@ def _checked(rows: Rows | None, count: int) -> list[int]:
     numbers = _inputs.rows(rows, "rows", count)
     if len(numbers) and (numbers.min() < 0 or numbers.max() >= count):
         raise ValueError(f"row {numbers.max()} is named, but the pool has only {count} rows (counted from 0)")
-    return numbers.tolist()
+    return [int(row) for row in numbers]
 
 
 __all__ = [

@@ -60,7 +60,8 @@ def in_batches(f: Callable[[Any], Any], model: Any, data: Any, size: int) -> Any
 class Picks(np.ndarray[Any, Any]):
     """Row numbers that index, and that unpack to everything that was returned with them.
 
-    >>> picks = Picks.of(np.array([3, 1]), np.array([0.5, 0.2]))
+    >>> rows = np.array([3, 1])
+    >>> picks = Picks.of(rows, (rows, np.array([0.5, 0.2])))
     >>> indices, values = picks
     >>> np.arange(10)[picks], values
     (array([3, 1]), array([0.5, 0.2]))
@@ -69,12 +70,9 @@ class Picks(np.ndarray[Any, Any]):
     parts: tuple[Any, ...]
 
     @classmethod
-    def of(cls, indices: Any, *others: Any, order: tuple[int, ...] | None = None) -> Picks:
-        """`order` says where indices and others stand in the tuple."""
-        array = np.asarray(indices)
-        picks = array.view(cls)
-        parts = (array, *others)
-        picks.parts = parts if order is None else tuple(parts[i] for i in order)
+    def of(cls, indices: Array, parts: tuple[Any, ...]) -> Picks:
+        picks = np.asarray(indices).view(cls)
+        picks.parts = parts
         return picks
 
     def __iter__(self) -> Iterator[Any]:
@@ -92,7 +90,7 @@ def _tensor_picks() -> Any:
     """The same for tensors."""
     import torch
 
-    class TensorPicks(torch.Tensor):
+    class TensorPicks(torch.Tensor):  # type: ignore[misc, unused-ignore]
         __torch_function__ = torch._C._disabled_torch_function_impl
         parts: tuple[Any, ...]
 
@@ -108,13 +106,22 @@ def _tensor_picks() -> Any:
     return TensorPicks
 
 
-def picks(indices: Array, values: Array, like: Any) -> Any:
-    """(indices, values) of the kind that the data was, which also index as the indices do."""
+def picks(indices: Array, parts: tuple[Any, ...], like: Any) -> Any:
+    """Parts that also index as the indices do, tensors where `like` is one."""
     if not is_tensor(like):
-        return Picks.of(indices, values)
+        return Picks.of(indices, parts)
     import torch
 
-    chosen = torch.from_numpy(np.ascontiguousarray(indices))
-    tensor = torch.Tensor._make_subclass(_tensor_picks(), chosen)
-    tensor.parts = (chosen, torch.from_numpy(np.asarray(values, dtype=np.float32)))
+    tensor = torch.Tensor._make_subclass(_tensor_picks(), torch.from_numpy(np.ascontiguousarray(indices)))
+    tensor.parts = parts
     return tensor
+
+
+def pair(indices: Array, values: Array, like: Any) -> Any:
+    """(indices, values) of the kind that the data was, which also index as the indices do."""
+    if not is_tensor(like):
+        return picks(indices, (indices, values), like)
+    import torch
+
+    parts = (torch.from_numpy(np.ascontiguousarray(indices)), torch.from_numpy(np.asarray(values, dtype=np.float32)))
+    return picks(indices, parts, like)

@@ -45,7 +45,8 @@ def itl(process: Process, noise_var: float) -> Array:
     """½ max(0, ln(k_xx / (k_xx − k_xA (K_AA + ρ²I)⁻¹ k_Ax)))."""
     noisy = process.target_cov + noise_var * np.eye(len(process.target_cov))
     told = np.einsum("xa,ax->x", process.cross, np.linalg.solve(noisy, process.cross.T))
-    return 0.5 * np.maximum(np.log(process.var / (process.var - told)), 0.0)
+    gain: Array = 0.5 * np.maximum(np.log(process.var / (process.var - told)), 0.0)
+    return gain
 
 
 def vtl(process: Process, noise_var: float) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import homing
-from homing.compat.activeft._arrays import Array, Picks, to_numpy
+from homing.compat.activeft._arrays import Array, picks, to_numpy
 from homing.compat.activeft.acquisition_functions import VTL, AcquisitionFunction, LazyVTL, Targeted, _Core
 from homing.compat.activeft.data import Dataset as Dataset
 
@@ -52,7 +52,7 @@ class Retriever:
     def search(self, query: Any, N: int, K: int | None, mean_pooling: bool = False, threads: int = 1) -> Any:
         """The `N` rows for one query of m vectors (m × d), of the `K` nearest to their mean."""
         values, indices, embeddings, spent = self.batch_search(to_numpy(query)[None], N, K, mean_pooling, threads)
-        return Picks.of(indices[0], values[0], embeddings[0], spent, order=(1, 0, 2, 3))
+        return picks(indices[0], (values[0], indices[0], embeddings[0], spent), query)
 
     def batch_search(
         self, queries: Any, N: int, K: int | None = None, mean_pooling: bool = False, threads: int = 1
@@ -76,12 +76,12 @@ class Retriever:
         values = np.full(shape, np.nan, dtype=np.float32)
         indices = np.full(shape, -1, dtype=np.int64)
         embeddings = np.zeros((*shape, asked.shape[2]), dtype=np.float32)
-        for i, (picks, scores) in enumerate(chosen):
-            values[i, : len(picks)] = scores
-            indices[i, : len(picks)] = found[i][0][picks]
-            embeddings[i, : len(picks)] = found[i][1][picks]
+        for i, (rows, scores) in enumerate(chosen):
+            values[i, : len(rows)] = scores
+            indices[i, : len(rows)] = found[i][0][rows]
+            embeddings[i, : len(rows)] = found[i][1][rows]
         spent = RetrievalTime(faiss=faiss, sift=0.0 if self.only_faiss else sift)
-        return Picks.of(indices, values, embeddings, spent, order=(1, 0, 2, 3))
+        return picks(indices, (values, indices, embeddings, spent), queries)
 
     def _choose(self, count: int, embeddings: Array, target: Array) -> tuple[Array, Array]:
         function = self.acquisition_function

@@ -44,7 +44,7 @@ class AcquisitionFunction(ABC):
             rows = np.sort(self._random().choice(len(data), self.mini_batch_size, replace=False))
         some = data if len(rows) == len(data) else data[rows]
         indices, values = self._choose(batch_size, model, some, device)
-        return _arrays.picks(rows[indices], values, data)
+        return _arrays.pair(rows[indices], values, data)
 
     @abstractmethod
     def _choose(self, count: int, model: Any, data: Any, device: Any) -> tuple[Array, Array]:
@@ -104,7 +104,8 @@ class SequentialAcquisitionFunction(AcquisitionFunction):
             values = _arrays.to_numpy(self.compute(state)).reshape(-1)
             best = np.argsort(-values, kind="stable")[:count]
             return best, values[best]
-        picks, scores = [], []
+        picks: list[int] = []
+        scores: list[float] = []
         for _ in range(count):
             values = _arrays.to_numpy(self.compute(state)).reshape(-1)
             if not self.strict:
@@ -260,11 +261,11 @@ def _joined(data: Any, target: Any) -> Any:
     return np.concatenate([data, target])
 
 
-def _total_var(points: Array, kernel: Array | None) -> float:
-    """The prior variance of all points together."""
-    if kernel is not None:
-        return float(np.diag(kernel)[points].sum())
-    return float((points.astype(np.float64) ** 2).sum())
+def _left(made: homing.Selection, targets: Array | None, kernel: Array | None, scored_once: bool) -> Array:
+    """Minus the variance of all targets after each pick; after that pick alone where all were scored once."""
+    assert targets is not None and made.variance_left is not None
+    prior = (targets.astype(np.float64) ** 2).sum() if kernel is None else np.diag(kernel)[targets].sum()
+    return np.asarray(made.scores - prior if scored_once else -prior * made.variance_left)
 
 
 class BaCE(_Core):
@@ -322,11 +323,7 @@ class VTL(TargetedBaCE):
     formula = _strict.vtl
 
     def _values(self, made: homing.Selection, pool: Array, targets: Array | None, kernel: Array | None) -> Array:
-        assert targets is not None and made.variance_left is not None
-        start = _total_var(targets, kernel)
-        if self.force_nonsequential:
-            return made.scores - start
-        return -start * made.variance_left
+        return _left(made, targets, kernel, self.force_nonsequential)
 
 
 class LazyVTL(TargetedBaCE):
@@ -400,9 +397,11 @@ class UndirectedVTL(BaCE):
     formula = _strict.vtl
 
     def _by_core(self, count: int, pool: Array, targets: Array | None, **kernel: Any) -> tuple[Array, Array]:
-        return super()._by_core(count, pool, pool, **kernel)
+        # As many targets as rows: one pass a pick would look at all pairs in each.
+        return super()._by_core(count, pool, pool, engine="speculative", **kernel)
 
-    _values = VTL._values  # type: ignore[assignment]
+    def _values(self, made: homing.Selection, pool: Array, targets: Array | None, kernel: Array | None) -> Array:
+        return _left(made, targets, kernel, self.force_nonsequential)
 
 
 class UncertaintySampling(BaCE):
@@ -627,7 +626,7 @@ class Random(AcquisitionFunction):
         return order, np.arange(len(order), 0, -1, dtype=np.float64)
 
 
-_MODULES = {
+_MODULES: dict[str, list[type]] = {
     "bace": [BaCE, TargetedBaCE],
     "cosine_similarity": [CosineSimilarity],
     "ctl": [CTL],
