@@ -196,20 +196,9 @@ pub fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
 }
 
 fn rows_of(list: RowList, pool: &Pool, path: &Path) -> Result<Vec<usize>> {
-    match list {
-        RowList::Indices(rows) => Ok(rows),
-        // The pool may have been shuffled or filtered since; ids tell.
-        RowList::Named { indices, ids } => match pool.ids() {
-            Some(known) if !indices.iter().zip(&ids).all(|(&row, id)| known.get(row) == Some(id)) => {
-                rows_of(RowList::Ids(ids), pool, path)
-            }
-            _ => Ok(indices),
-        },
-        RowList::Ids(ids) => {
-            let rows = pool.index_of_ids(&ids);
-            Ok(rows.with_context(|| format!("{} names rows by id", path.display()))?)
-        }
-        RowList::Embeddings(_) => {
+    match list.rows_of(Some(pool)).with_context(|| format!("{} names rows by id", path.display()))? {
+        Some(rows) => Ok(rows),
+        None => {
             bail!("{} holds embeddings, but rows of the pool are asked for; give their indices or ids", path.display())
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bytemuck::cast_slice;
 use half::f16;
 use homing::{Embeddings, Values};
-use homing_pool::{Access, Pool, ReadOptions, embedding_column};
+use homing_pool::{Access, Pool, ReadOptions, RowList, embedding_column};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -156,6 +156,14 @@ impl Data {
         let options = ReadOptions { embedding, id, group, cost, label, probabilities, access };
         let pool = py.detach(|| Pool::open(&path, &options)).map_err(unreadable)?;
         Self::new(py, Held::File(Box::new(pool)))
+    }
+
+    /// The rows of this pool that a file names, or the embeddings that it holds.
+    fn named(&self, py: Python<'_>, path: PathBuf) -> PyResult<(Option<Vec<usize>>, Option<Data>)> {
+        match py.detach(|| RowList::open(&path)).map_err(unreadable)? {
+            RowList::Embeddings(pool) => Ok((None, Some(Self::new(py, Held::File(Box::new(pool)))?))),
+            list => Ok((list.rows_of(self.file()).map_err(unreadable)?, None)),
+        }
     }
 
     #[getter]

@@ -1,5 +1,7 @@
 //! Choosing rows.
 
+use std::time::Instant;
+
 use homing::{Ended, Engine, Error, Interrupt, Noise, Pick, Plan, Selection, Stop, Strategy, TargetSampling};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -9,7 +11,7 @@ use crate::error::refused;
 use crate::run::run;
 use crate::task::Task;
 
-/// Indices, scores, information, variance left, ρ², why it ended, passes, the promise of a greedy that is not exact.
+/// Indices, scores, information, variance left, ρ², why it ended, passes, seconds in the core, the promise of a greedy that is not exact.
 type Answer<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<f64>>,
@@ -18,6 +20,7 @@ type Answer<'py> = (
     f64,
     &'static str,
     usize,
+    f64,
     Option<String>,
 );
 
@@ -116,11 +119,14 @@ pub fn select<'py>(
             Ok(!matches!(progress.call1(told)?.extract::<bool>(), Ok(false)))
         }
     });
-    let (selection, guarantee) = task.get().with(py, &interrupt, |task| {
+    let (selection, seconds, guarantee) = task.get().with(py, &interrupt, |task| {
         let heard = heard.as_mut().map(|heard| heard as &mut dyn FnMut(Pick) -> PyResult<bool>);
-        let selection =
-            run(py, threads, &interrupt, heard, |tell| homing::select(&task, &plan, |progress| tell(progress.pick)))?;
-        Ok((selection, plan.greedy.guarantee(&task, &plan)))
+        let (selection, time) = run(py, threads, &interrupt, heard, |tell| {
+            let start = Instant::now();
+            let selection = homing::select(&task, &plan, |progress| tell(progress.pick))?;
+            Ok((selection, start.elapsed()))
+        })?;
+        Ok((selection, time.as_secs_f64(), plan.greedy.guarantee(&task, &plan)))
     })?;
     let Selection { picks, noise_var, ended: end, passes } = selection;
     let column = |value: fn(&Pick) -> f64| PyArray1::from_iter(py, picks.iter().map(value));
@@ -133,6 +139,7 @@ pub fn select<'py>(
         noise_var,
         ended(end),
         passes,
+        seconds,
         guarantee,
     ))
 }

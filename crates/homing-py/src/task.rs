@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::data::{Data, View};
 use crate::error::refused;
+use crate::run::run;
 
 /// What a selection is made from.
 #[pyclass(frozen, module = "homing._homing")]
@@ -70,9 +71,11 @@ impl Task {
     ) -> PyResult<Self> {
         let mean = if center {
             let view = pool.get().view(py)?;
-            let embeddings = view.embeddings()?;
-            let mean = py.detach(|| embeddings.check_finite("pool").map(|()| embeddings.mean()));
-            Some(mean.map_err(refused)?)
+            let interrupt = Interrupt::default();
+            let embeddings = view.embeddings()?.watching(&interrupt);
+            let mean =
+                run(py, None, &interrupt, None, |_| embeddings.check_finite("pool").map(|()| embeddings.mean()))?;
+            Some(mean)
         } else {
             None
         };
@@ -139,7 +142,10 @@ impl Task {
 
         let matrix = gram.as_ref().map(View::embeddings).transpose()?;
         let precomputed = match matrix {
-            Some(matrix) => Some(Precomputed::new(matrix).map_err(refused)?),
+            Some(matrix) => {
+                let matrix = matrix.watching(interrupt);
+                Some(run(py, None, interrupt, None, |_| Precomputed::new(matrix))?)
+            }
             None => None,
         };
         let named = kernel_named(&self.kernel, probabilities.map_or(0, |p| p.dim())).map_err(refused)?;

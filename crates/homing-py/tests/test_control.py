@@ -84,11 +84,11 @@ def test_many_threads_select_at_once(pool, targets):
 
 
 def _child(queue, pool, targets):
-    queue.put(homing.select(pool, targets, 5).indices.tolist())
+    queue.put(homing.select(pool, targets, 5, center=True).indices.tolist())
 
 
 def test_a_forked_child_selects_too(pool, targets):
-    want = homing.select(pool, targets, 5).indices.tolist()
+    want = homing.select(pool, targets, 5, center=True).indices.tolist()
     fork = multiprocessing.get_context("fork")
     queue = fork.Queue()
     child = fork.Process(target=_child, args=(queue, pool, targets))

@@ -143,6 +143,20 @@ def test_files(pool, targets, tmp_path):
     assert "id" in made.to_pandas()
     made.report(tmp_path / "x.html")
     assert f"r{made.indices[0]}<" in (tmp_path / "x.html").read_text()
+    first = homing.select(tmp_path / "pool.parquet", targets, 3)
+    first.to_pandas().to_csv(tmp_path / "picks.csv", index=False)
+    pd.DataFrame({"id": first.ids}).to_csv(tmp_path / "ids.csv", index=False)
+    np.save(tmp_path / "points.npy", pool[first.indices])
+    for observed in ["picks.csv", "ids.csv"]:
+        again = homing.select(tmp_path / "pool.parquet", targets, 5, observed=tmp_path / observed)
+        assert again.indices.tolist() == want[3:]
+        other = homing.select(tmp_path / "pool.parquet", targets, 5, forbidden=tmp_path / observed)
+        assert not set(other) & set(first)
+    assert homing.select(pool, targets, 5, observed=tmp_path / "picks.csv").indices.tolist() == want[3:]
+    by_points = homing.select(pool, targets, 5, observed=tmp_path / "points.npy", forbidden=first)
+    assert by_points.indices.tolist() == want[3:]
+    with pytest.raises(ValueError, match="no ids"):
+        homing.select(pool, targets, 5, observed=tmp_path / "ids.csv")
     with pytest.raises(FileNotFoundError, match="does not exist"):
         homing.select(tmp_path / "none.npy", targets, 3)
     with pytest.raises(ValueError, match="embedding"):

@@ -4,6 +4,7 @@ import pickle
 
 import homing
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,6 +74,16 @@ def test_quotas_and_budgets_last_over_batches(pool, targets):
     assert [len(selector.next_batch(targets, 3)) for _ in range(2)] == [3, 2]
     with pytest.raises(ValueError, match="budget is spent"):
         selector.next_batch(targets, 3)
+
+
+def test_columns_of_a_file(pool, targets, tmp_path):
+    columns = {"embedding": list(pool), "source": ["a", "b"] * 200, "price": np.ones(400)}
+    pd.DataFrame(columns).to_parquet(tmp_path / "pool.parquet")
+    selector = homing.Selector(tmp_path / "pool.parquet", groups="source", quotas={"a": 2}, costs="price", budget=5)
+    first = selector.next_batch(targets, 3)
+    selector.update(pool)
+    rows = [*first, *selector.next_batch(targets, 3)]
+    assert len(rows) == 5 and sum(row % 2 == 0 for row in rows) <= 2
 
 
 def test_new_embeddings_of_the_same_rows(pool, targets):

@@ -57,6 +57,7 @@ class Data:
         probabilities: str | None = None,
         access: str = "auto",
     ) -> Data: ...
+    def named(self, path: str | os.PathLike[str]) -> tuple[list[int] | None, Data | None]: ...
     def to_numpy(self) -> npt.NDArray[np.float32]: ...
 
 @final
@@ -108,6 +109,7 @@ def select(
     float,
     str,
     int,
+    float,
     str | None,
 ]: ...
 def explain(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -85,8 +85,8 @@ def select(
     noise_std
         Noise ρ of a label; by default ρ² is 0.01 × the pool's mean squared norm.
     observed
-        What is labelled already: row numbers, a mask or a :class:`Selection` (conditioned on, and not picked again), or
-        embeddings (conditioned on).
+        What is labelled already: row numbers, a mask, a :class:`Selection` (conditioned on, and not picked again), or
+        embeddings (conditioned on); or a file of either, such as picks that the command wrote.
     probabilities
         Class probabilities of the pool's rows, for the rules that want them; the name of a column where the pool is a file.
     groups, quotas
@@ -224,7 +224,7 @@ class Question:
         if targets is not None:
             own = {"probabilities": likely} if is_column else {}
             self.targets = _inputs.data(targets, "targets", copy=True, column=embedding, **own)
-        observed_rows, points = _observed(observed, rows)
+        observed_rows, points = _observed(observed, self.pool)
         groups = self.pool.groups if column.group is not None else groups
         costs = self.pool.costs if column.cost is not None else costs
         self.quotas, numbered = _groups(groups, quotas, rows)
@@ -238,7 +238,7 @@ class Question:
             gram=gram,
             kernel=kernel if isinstance(kernel, str) else "linear",
             center=center,
-            forbidden=_inputs.rows(forbidden, "forbidden rows", rows),
+            forbidden=_forbidden(forbidden, self.pool),
             noise_vars=_inputs.numbers(noise_vars, "noise variances", rows),
             costs=_inputs.numbers(costs, "costs", rows),
             groups=numbered,
@@ -273,9 +273,8 @@ class Question:
         weights = None
         if target_weights is not None:
             weights = _inputs.numbers(target_weights, "target weights", self.targets.rows if self.targets else 0)
-        start = time.perf_counter()
         with telling(progress, enough, int(n)) as tell:
-            indices, scores, information, left, noise_var, ended, passes, guarantee = _homing.select(
+            indices, scores, information, left, noise_var, ended, passes, seconds, guarantee = _homing.select(
                 self.task,
                 int(n),
                 rule=rule,
@@ -306,7 +305,7 @@ class Question:
             ended=ended,
             passes=passes,
             guarantee=guarantee,
-            seconds=time.perf_counter() - start,
+            seconds=seconds,
             rows=self.pool.rows,
             seed=seed,
             _default_noise=noise_std is None,
@@ -327,8 +326,6 @@ class _Columns:
 
 
 def _looks_like_file(text: str) -> bool:
-    import os
-
     return os.path.exists(text) or "." in os.path.basename(text)
 
 
@@ -348,19 +345,29 @@ def _points(x: Any, rows: int, what: str) -> Any:
     return numbers.reshape(-1, 1).astype(np.float64)
 
 
-def _observed(x: Any, rows: int) -> tuple[npt.NDArray[np.int64] | None, Data | None]:
-    """Row numbers, or embeddings: those have two dimensions and are floats, or are files and tables."""
+def _observed(x: Any, pool: Data) -> tuple[npt.NDArray[np.int64] | None, Data | None]:
+    """Row numbers, or embeddings: those are floats. A file tells by what is in it."""
     if x is None:
         return None, None
-    if isinstance(x, Selection) or type(x).__module__.partition(".")[0] not in ("datasets", "pyarrow", "polars", "torch"):
-        if not isinstance(x, (str, bytes)) and not hasattr(x, "__fspath__"):
-            array = np.asarray(x.indices if isinstance(x, Selection) else x)
-            if array.dtype.kind in "iub" or array.size == 0:
-                return _inputs.rows(array, "observed rows", rows), None
-            return None, _inputs.data(x, "observed points", copy=True)
-    elif type(x).__module__.startswith("torch") and not x.is_floating_point():
-        return _inputs.rows(x.numpy(), "observed rows", rows), None
+    if isinstance(x, (str, os.PathLike)):
+        named, points = pool.named(x)
+        return (None, points) if named is None else (np.array(named, dtype=np.int64), None)
+    module = type(x).__module__.partition(".")[0]
+    if module in ("datasets", "pyarrow", "polars") or (module == "torch" and x.is_floating_point()):
+        return None, _inputs.data(x, "observed points", copy=True)
+    numbers = np.asarray(x.indices if isinstance(x, Selection) else x)
+    if numbers.dtype.kind in "iub" or numbers.size == 0:
+        return _inputs.rows(numbers, "observed rows", pool.rows), None
     return None, _inputs.data(x, "observed points", copy=True)
+
+
+def _forbidden(x: Any, pool: Data) -> npt.NDArray[np.int64]:
+    if not isinstance(x, (str, os.PathLike)):
+        return _inputs.rows(x, "forbidden rows", pool.rows)
+    named, _ = pool.named(x)
+    if named is None:
+        raise ValueError(f"{os.fspath(x)} holds embeddings, but rows are forbidden by their indices or ids")
+    return np.array(named, dtype=np.int64)
 
 
 def _groups(

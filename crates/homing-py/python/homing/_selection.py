@@ -91,6 +91,7 @@ class Selection:
     guarantee: str | None
     """What a greedy that is not exact promises."""
     seconds: float
+    """What the core took."""
     rows: int
     """Rows of the pool."""
     seed: int

@@ -65,6 +65,13 @@ class Selector:
                 self._settings[name] = value
             else:
                 raise TypeError(f"a Selector has no argument {name!r}; those of homing.select are known")
+        # The columns outlast the embeddings, which may be replaced.
+        if isinstance(groups, str):
+            file = _inputs.data(pool, "pool", column=self._inputs.get("embedding"), group=groups)
+            self._inputs["groups"] = np.asarray(file.groups)
+        if isinstance(costs, str):
+            file = _inputs.data(pool, "pool", column=self._inputs.get("embedding"), cost=costs)
+            self._inputs["costs"] = np.asarray(file.costs)
         self._picked: list[int] = []
         self._others: list[int] = []
         self._data: Data | None = None
@@ -94,9 +101,6 @@ class Selector:
     def _quotas_left(self) -> tuple[Any, Any]:
         """The quotas less what was picked already, and the groups."""
         groups = self._inputs["groups"]
-        if isinstance(groups, str):
-            column = _inputs.data(self._pool, "pool", column=self._inputs.get("embedding"), group=groups)
-            groups = self._inputs["groups"] = np.asarray(column.groups)
         if self._quotas is None or groups is None:
             return self._quotas, groups
         groups = np.asarray(groups)
@@ -107,10 +111,8 @@ class Selector:
     def _budget_left(self) -> float | None:
         if self._budget is None or not self._picked:
             return self._budget
-        costs = self._inputs["costs"]
-        if isinstance(costs, str):
-            costs = _inputs.data(self._pool, "pool", cost=costs).costs
-        left = self._budget - float(np.asarray(costs, dtype=np.float64)[self._picked].sum())
+        costs = np.asarray(self._inputs["costs"], dtype=np.float64)
+        left = self._budget - float(costs[self._picked].sum())
         if left <= 0:
             raise ValueError("the budget is spent; forget rows, or make a Selector with a larger one")
         return left
