@@ -57,6 +57,7 @@ mod store;
 mod table;
 mod tensor;
 
+pub use arrow::{embedding_column, list_numbers};
 pub use beside::{check_writable, write_beside};
 pub use column::read_column;
 pub use error::{Error, Result};
