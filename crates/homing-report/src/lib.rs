@@ -45,6 +45,8 @@ pub struct Report {
     /// What the figures of the comparison are.
     pub comparison_note: String,
     pub targets: Vec<Target>,
+    /// How a network learned from such picks.
+    pub learning: Option<plots::Section>,
 }
 
 /// Where the selection came from and how it was made.
@@ -219,6 +221,7 @@ pub fn render_page(template: &str, page: impl Serialize) -> Result<String> {
     pages.add_template("report.html", include_str!("report.html"))?;
     pages.add_template("diagnosis.html", include_str!("diagnosis.html"))?;
     pages.add_template("experiment.css", include_str!("experiment.css"))?;
+    pages.add_template("plots.html", include_str!("plots.html"))?;
     pages.add_template("experiment.html", include_str!("experiment.html"))?;
     Ok(pages.get_template(template)?.render(Serde(page))?)
 }

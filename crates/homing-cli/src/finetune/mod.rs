@@ -10,7 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, FromArgMatches};
+use homing_report::plots::Section;
 use homing_train::{Kind, Run, Settings, Until, fine_tune, read_json, write_json};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,8 @@ pub struct Arguments {
 /// What a run depends on: its plan.
 #[derive(Args, Clone, Serialize, Deserialize)]
 pub struct Asked {
-    /// Pool: MNIST or CIFAR files, tiles, an image folder, a table with labels, or embeddings with labels.
+    /// Pool: MNIST or CIFAR files, tiles, an image folder, a table with labels, embeddings with labels, or `digits`, which the
+    /// binary carries.
     #[arg(value_name = "DATA", required_unless_present = "resume", default_value = "")]
     data: PathBuf,
     #[command(flatten)]
@@ -212,6 +214,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     writeln!(out, "{}", results.note(&asked, &setup))?;
     writeln!(out, "The report is {}, the network {}.", folder.join("report.html").display(), results.network(&folder).display())?;
     Ok(())
+}
+
+/// The learning curves of a run with the given arguments in a folder of its own.
+pub fn learning(arguments: &[&str], folder: &Path) -> Result<Section> {
+    let command = Asked::augment_args(clap::Command::new("finetune").no_binary_name(true));
+    let asked = Asked::from_arg_matches(&command.try_get_matches_from(arguments)?)?;
+    let results = go(folder, &asked, &Setup::open(&asked)?, false)?;
+    Ok(report::curves(&results))
 }
 
 /// A folder with its plan, refused where something is in it already.

@@ -35,7 +35,7 @@ pub fn write(path: &Path, asked: &Asked, setup: &Setup, results: &Results) -> Re
 
 type Figure = fn(&Row) -> Option<f64>;
 
-fn curves(results: &Results) -> Section {
+pub fn curves(results: &Results) -> Section {
     let figures: [(&str, &str, Figure); 3] = [
         ("Accuracy", "on test examples of the task", |row| row.accuracy),
         ("Picks from the task", "share of all picks so far", |row| row.share),

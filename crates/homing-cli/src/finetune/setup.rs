@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Asked;
 use super::person::Person;
+use crate::digits;
 
 /// How data sets are read.
 #[derive(Args, Clone, Serialize, Deserialize)]
@@ -67,6 +68,9 @@ pub struct TaskArguments {
 /// Share of a set without a test part that is held out.
 const HELD_OUT: usize = 5;
 
+/// The name of the digits that the binary carries.
+const DIGITS: &str = "digits";
+
 pub struct Setup {
     pub data: Data,
     targets: Option<Dataset>,
@@ -79,7 +83,8 @@ pub struct Setup {
 impl Setup {
     pub fn open(asked: &Asked) -> Result<Self> {
         let options = asked.open.options();
-        let data = homing_data::open(&asked.data, &options)?;
+        let built_in = asked.data.as_os_str() == DIGITS && !asked.data.exists();
+        let data = if built_in { digits::data() } else { homing_data::open(&asked.data, &options)? };
         let targets = match &asked.task.targets {
             Some(path) => Some(homing_data::open(path, &options)?.train),
             None => None,
