@@ -55,6 +55,7 @@ mod shards;
 mod store;
 mod table;
 mod tensor;
+mod values;
 
 pub use beside::{check_writable, write_beside};
 pub use error::{Error, Result};
@@ -63,3 +64,4 @@ pub use picks::{PickFormat, prepare, write_picks, write_picks_csv};
 pub use pool::{Pool, ReadOptions};
 pub use rows::RowList;
 pub use store::Access;
+pub use values::Values;
