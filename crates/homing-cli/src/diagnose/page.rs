@@ -9,9 +9,9 @@ use homing_pool::write_beside;
 use serde::Serialize;
 
 use super::numbers::{Descent, Diagnosis, Target, descent};
-use super::words::{Fact, checks, facts, guarantee, reach_note, row_name, target_name, verdict};
+use super::words::{checks, facts, guarantee, reach_note, row_name, target_name, verdict};
 use crate::inputs::Inputs;
-use crate::report::{Axis, Chart, chart_at, render_page};
+use crate::report::{Axis, Chart, Fact, chart_at, render_page};
 use crate::terminal::grouped;
 
 /// Rows of the table of targets.

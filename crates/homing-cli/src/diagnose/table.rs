@@ -7,8 +7,9 @@ use comfy_table::{CellAlignment, Table};
 use homing::Task;
 
 use super::numbers::Diagnosis;
-use super::words::{Fact, checks, facts, reach_note, row_name, target_name, verdict};
+use super::words::{checks, facts, reach_note, row_name, target_name, verdict};
 use crate::inputs::Inputs;
+use crate::report::Fact;
 use crate::terminal::{grouped, plain_table, short};
 
 /// Targets that the table lists.

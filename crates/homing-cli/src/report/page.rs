@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::chart::{Axis, Chart, chart};
 use super::map::{Drawing, draw};
-use super::{Contender, Facts, Pick, Report, Target, Thumbnail};
+use super::{Contender, Facts, Guarantees, Pick, Report, Target, Thumbnail};
 
 /// Rows of the table of picks.
 pub const MAX_PICKS: usize = 500;
@@ -32,6 +32,7 @@ pub struct Page<'a> {
     best: Best,
     targets: Vec<TargetRow<'a>>,
     target_count: usize,
+    guarantees: Option<&'a Guarantees>,
     /// Of all targets that have one, for the cells that name targets.
     pictures: Vec<(usize, &'a Thumbnail)>,
 }
@@ -97,6 +98,7 @@ pub fn page(report: &Report) -> Page<'_> {
         },
         targets: target_rows(&report.targets),
         target_count: report.targets.len(),
+        guarantees: report.guarantees.as_ref(),
         pictures: report.targets.iter().filter_map(|target| Some((target.index, target.thumbnail.as_ref()?))).collect(),
     }
 }
