@@ -230,8 +230,17 @@ impl Inputs {
 }
 
 /// The rows of a pool that a file names.
-pub fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
+fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
     rows_of(RowList::open(path)?, pool, path)
+}
+
+/// The rows of a picks file, of which there must be some.
+pub fn picked_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
+    let rows = named_rows(path, pool)?;
+    if rows.is_empty() {
+        bail!("{} names no rows; leave --picks out to ask about the whole pool", path.display());
+    }
+    Ok(rows)
 }
 
 fn rows_of(list: RowList, pool: &Pool, path: &Path) -> Result<Vec<usize>> {
