@@ -13,6 +13,7 @@ import pytest
 LONG = """
 import os, signal, sys, threading, time
 import numpy as np, homing
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 rng = np.random.default_rng(0)
 pool = rng.standard_normal(({rows}, 64), dtype=np.float32)
 targets = pool[:20].copy()

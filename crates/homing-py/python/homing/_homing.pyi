@@ -5,6 +5,28 @@ from typing import Any, Protocol, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "__version__",
+    "Data",
+    "Task",
+    "rules",
+    "select",
+    "explain",
+    "report",
+    "diagnose",
+    "Model",
+    "Diagnosis",
+    "guarantee",
+    "objective_bound",
+    "confidence_width",
+    "calibrated_width",
+    "linear_growth",
+    "gaussian_growth",
+    "laplace_growth",
+    "matern_growth",
+    "sampled",
+]
+
 __version__: str
 
 class _Made(Protocol):
