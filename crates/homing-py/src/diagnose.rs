@@ -23,8 +23,8 @@ pub struct Diagnosis {
 /// Name, value, meaning, kind and place in the paper.
 type Fact = (String, String, String, &'static str, &'static str);
 
-fn facts(facts: Vec<diagnosis::Fact>) -> Vec<Fact> {
-    let one = |fact: diagnosis::Fact| (fact.name, fact.value, in_python(&fact.meaning), fact.kind, fact.place);
+fn facts(facts: Vec<homing_report::Fact>) -> Vec<Fact> {
+    let one = |fact: homing_report::Fact| (fact.name, fact.value, in_python(&fact.meaning), fact.kind, fact.place);
     facts.into_iter().map(one).collect()
 }
 
