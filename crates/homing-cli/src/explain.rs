@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use homing::theory::{Boundary, Model, boundary, reach};
-use homing::{Embeddings, Task};
+use homing::{Embeddings, Noise, Task};
 use serde::Serialize;
 
 use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, picked_rows};

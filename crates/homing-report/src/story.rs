@@ -85,7 +85,7 @@ fn diagnose(task: &Task<'_>, selection: &Selection, seed: u64) -> Result<Option<
     }
     let noise = Noise::Std(selection.noise_var.sqrt());
     let question = Question { task: *task, noise, picks: &picks, count: picks.len(), values: None, seed };
-    Diagnosis::new(&question, |_| ()).map(Some)
+    Ok(Some(Diagnosis::new(&question, |_| ())?))
 }
 
 fn guarantees(diagnosis: Option<&Diagnosis>, task: &Task<'_>, story: &Story<'_>) -> Guarantees {

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use anyhow::Result;
 use homing_data::Dataset;
 use homing_train::{Answer, Error, Oracle};
 

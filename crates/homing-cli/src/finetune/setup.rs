@@ -234,14 +234,9 @@ fn classes(names: &[String], task: Option<&[String]>) -> Result<Vec<Option<u32>>
     if let Some(unknown) = task.into_iter().flatten().find(|name| !names.contains(name)) {
         bail!("there is no class {unknown:?}; the data have {}", some_of(names));
     }
-    let mut next = 0;
-    Ok(names
-        .iter()
-        .map(|name| {
-            let wanted = task.is_none_or(|task| task.contains(name));
-            wanted.then(|| std::mem::replace(&mut next, next + 1))
-        })
-        .collect())
+    let mut numbers = 0..;
+    let wanted = |name: &String| task.is_none_or(|task| task.contains(name));
+    Ok(names.iter().map(|name| if wanted(name) { numbers.next() } else { None }).collect())
 }
 
 fn some_of(names: &[String]) -> String {
