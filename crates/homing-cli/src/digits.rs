@@ -31,7 +31,9 @@ pub fn data() -> homing_data::Data {
     let digits = load();
     let part = |test: bool| {
         let rows: Vec<usize> = (0..digits.labels.len()).filter(|row| (row % 3 == 0) == test).collect();
-        let pixels = |&row: &usize| digits.pixels[PIXELS * row..PIXELS * (row + 1)].iter().map(|pixel| (pixel * 255.0 / 16.0) as u8);
+        let pixels = |&row: &usize| {
+            digits.pixels[PIXELS * row..PIXELS * (row + 1)].iter().map(|pixel| (pixel * 255.0 / 16.0) as u8)
+        };
         homing_data::Dataset {
             inputs: homing_data::Inputs::pixels([1, 8, 8], rows.iter().flat_map(pixels).collect::<Vec<_>>()),
             labels: rows.iter().map(|&row| Some(u32::from(digits.labels[row]))).collect(),

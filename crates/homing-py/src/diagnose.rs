@@ -42,7 +42,6 @@ impl Diagnosis {
 
 #[pyfunction]
 #[pyo3(signature = (task, picks, *, n=10, noise_std=None, values=None, seed=0, threads=None))]
-#[expect(clippy::too_many_arguments, reason = "they are what is asked")]
 pub fn diagnose(
     task: Bound<'_, Task>,
     picks: Vec<usize>,

@@ -63,7 +63,6 @@ pub fn key(class: &'static str, text: &'static str) -> Key {
     Key { class, d, text, shade: false }
 }
 
-
 /// Pictures side by side, with what they have in common.
 #[derive(Debug, Clone, Serialize)]
 pub struct Strip {

@@ -120,8 +120,11 @@ impl Settings {
         self.strategy()?;
         source(&self.candidates)?;
         let refuse = |message: &str| Err(Error::Setting(message.into()));
-        if matches!(self.sigma, Sigma::Laplace(_)) && matches!(self.embedding, Kind::Outputs | Kind::NetworkGradient(_)) {
-            return refuse("a Laplace covariance is one of the last layer's weights; use it with last-layer, output-gradient or loss-gradient");
+        if matches!(self.sigma, Sigma::Laplace(_)) && matches!(self.embedding, Kind::Outputs | Kind::NetworkGradient(_))
+        {
+            return refuse(
+                "a Laplace covariance is one of the last layer's weights; use it with last-layer, output-gradient or loss-gradient",
+            );
         }
         match self.until {
             _ if self.batch_size == 0 => refuse("a round needs at least one pick; give --batch-size 1 or more"),

@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use homing_pool::write_beside;
-use serde::{Deserialize, Serialize};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::algorithm::{Pick, Round};
 use crate::{Error, Result};
@@ -145,7 +145,10 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 /// Reads what [`write_json`] wrote.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read_to_string(path).map_err(Error::io(path))?;
-    let malformed = |error: serde_json::Error| Error::Malformed { path: path.into(), reason: format!("{error}; it is no file of a run") };
+    let malformed = |error: serde_json::Error| Error::Malformed {
+        path: path.into(),
+        reason: format!("{error}; it is no file of a run"),
+    };
     serde_json::from_str(&text).map_err(malformed)
 }
 

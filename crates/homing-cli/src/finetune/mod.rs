@@ -40,8 +40,8 @@ pub struct Arguments {
 pub struct Asked {
     /// Pool: MNIST or CIFAR files, tiles, an image folder, a table with labels, embeddings with labels, or `digits`, which the
     /// binary carries.
-    #[arg(value_name = "DATA", required_unless_present = "resume", default_value = "")]
-    data: PathBuf,
+    #[arg(value_name = "DATA", required_unless_present = "resume")]
+    data: Option<PathBuf>,
     #[command(flatten)]
     open: setup::Open,
     #[command(flatten)]
@@ -141,9 +141,13 @@ impl Asked {
         rules
     }
 
+    fn data(&self) -> &Path {
+        self.data.as_deref().unwrap_or(Path::new(""))
+    }
+
     /// What the data are called.
     fn name(&self) -> String {
-        self.data.file_name().unwrap_or(self.data.as_os_str()).to_string_lossy().into_owned()
+        self.data().file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Refuses what cannot be, before anything is written.
@@ -201,10 +205,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let data = setup.fingerprint()?;
     match known {
         Some(known) if known != data => {
-            bail!("the data in {} are not those that the run began with; restore them, or start a run of its own", asked.data.display())
+            bail!(
+                "the data in {} are not those that the run began with; restore them, or start a run of its own",
+                asked.data().display()
+            )
         }
         Some(_) => {}
-        None => asked.check(&setup).and_then(|()| start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data }))?,
+        None => asked.check(&setup).and_then(|()| {
+            start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data })
+        })?,
     }
     let results = go(&folder, &asked, &setup, arguments.quiet)?;
     results.write(&folder.join("results.csv"))?;
@@ -212,7 +221,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut out = std::io::stdout();
     writeln!(out, "{}", results.table())?;
     writeln!(out, "{}", results.note(&asked, &setup))?;
-    writeln!(out, "The report is {}, the network {}.", folder.join("report.html").display(), results.network(&folder).display())?;
+    writeln!(
+        out,
+        "The report is {}, the network {}.",
+        folder.join("report.html").display(),
+        results.network(&folder).display()
+    )?;
     Ok(())
 }
 
@@ -227,7 +241,11 @@ pub fn learning(arguments: &[&str], folder: &Path) -> Result<Section> {
 /// A folder with its plan, refused where something is in it already.
 fn start(folder: &Path, plan: &Plan) -> Result<()> {
     if folder.join("plan.json").exists() {
-        bail!("{} holds a run already; go on with `--resume {}`, or name another folder", folder.display(), folder.display());
+        bail!(
+            "{} holds a run already; go on with `--resume {}`, or name another folder",
+            folder.display(),
+            folder.display()
+        );
     }
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         bail!("{} is not empty; name another folder", folder.display());
@@ -243,7 +261,9 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
     let quiet = quiet || asked.choosing.labels == "ask";
     let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(total as u64), target);
-    bar.set_style(ProgressStyle::with_template("{bar:24} {pos}/{len} rounds · {msg} · {eta} left").expect("a fixed template"));
+    bar.set_style(
+        ProgressStyle::with_template("{bar:24} {pos}/{len} rounds · {msg} · {eta} left").expect("a fixed template"),
+    );
     let mut results = Results::new(rules.clone());
     for seed in asked.seed..asked.seed + asked.seeds {
         let split = setup.split(asked, seed)?;
@@ -257,7 +277,9 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
             let mut share = results::Share::new(run.rounds(), &split);
             fine_tune(&problem, &settings, &mut *learner, &mut *oracle, &mut run, |round| {
                 share.count(round, &split);
-                let accuracy = round.accuracy.map_or_else(String::new, |accuracy| format!(" · accuracy {:.1} %", 100.0 * accuracy));
+                let accuracy = round
+                    .accuracy
+                    .map_or_else(String::new, |accuracy| format!(" · accuracy {:.1} %", 100.0 * accuracy));
                 bar.set_message(format!("{rule}, seed {seed}{accuracy} · {} from the task", share.percent()));
                 bar.inc(1);
             })?;

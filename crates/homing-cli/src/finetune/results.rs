@@ -144,7 +144,11 @@ impl Results {
     }
 
     pub fn note(&self, asked: &Asked, setup: &Setup) -> String {
-        let seeds = if asked.seeds == 1 { "One seed".to_owned() } else { format!("Means ± one standard error over {} seeds", asked.seeds) };
+        let seeds = if asked.seeds == 1 {
+            "One seed".to_owned()
+        } else {
+            format!("Means ± one standard error over {} seeds", asked.seeds)
+        };
         format!("{seeds}; a pool of {} examples.", grouped(setup.data.train.inputs.len()))
     }
 

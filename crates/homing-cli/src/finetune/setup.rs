@@ -83,8 +83,8 @@ pub struct Setup {
 impl Setup {
     pub fn open(asked: &Asked) -> Result<Self> {
         let options = asked.open.options();
-        let built_in = asked.data.as_os_str() == DIGITS && !asked.data.exists();
-        let data = if built_in { digits::data() } else { homing_data::open(&asked.data, &options)? };
+        let built_in = asked.data().as_os_str() == DIGITS && !asked.data().exists();
+        let data = if built_in { digits::data() } else { homing_data::open(asked.data(), &options)? };
         let targets = match &asked.task.targets {
             Some(path) => Some(homing_data::open(path, &options)?.train),
             None => None,
@@ -107,7 +107,9 @@ impl Setup {
             file => Some(from_file(Path::new(file), &data.train)?),
         };
         if asked.choosing.labels == "data" && data.train.labels.iter().all(Option::is_none) {
-            bail!("the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask");
+            bail!(
+                "the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask"
+            );
         }
         Ok(Self { data, targets, classes, labels })
     }
@@ -262,7 +264,12 @@ fn from_file(path: &Path, data: &Dataset) -> Result<Vec<Option<u32>>> {
         let row = if by_row { name.parse().ok().filter(|&row| row < labels.len()) } else { ids.get(name).copied() };
         let Some(row) = row else { bail!("{}, line {}: the pool has no {name:?}", path.display(), line + 2) };
         let Some(class) = data.classes.iter().position(|known| known == class) else {
-            bail!("{}, line {}: there is no class {class:?}; the data have {}", path.display(), line + 2, some_of(&data.classes));
+            bail!(
+                "{}, line {}: there is no class {class:?}; the data have {}",
+                path.display(),
+                line + 2,
+                some_of(&data.classes)
+            );
         };
         labels[row] = Some(class as u32);
     }
