@@ -153,7 +153,8 @@ impl Data {
             "read" => Access::Read,
             _ => return Err(PyValueError::new_err(format!("access is '{access}'; choose 'auto', 'map' or 'read'"))),
         };
-        let options = ReadOptions { embedding, id, group, cost, label, probabilities, access };
+        let options =
+            ReadOptions { embedding, id, group, cost, label, probabilities, access, ..ReadOptions::default() };
         let pool = py.detach(|| Pool::open(&path, &options)).map_err(unreadable)?;
         Self::new(py, Held::File(Box::new(pool)))
     }

@@ -1,10 +1,10 @@
 //! A selection as a report tells it.
 
-use homing::{Explanation, Noise, Plan, Projection, STRATEGIES, Selection, Task, explain};
+use homing::{Explanation, Noise, Plan, Projection, Result, STRATEGIES, Selection, Task, explain};
 
 use crate::diagnosis::{Diagnosis, Question, checks, facts as guarantee_facts, verdict};
 use crate::text::grouped;
-use crate::{Duplicate, Facts, Guarantees, Map, Near, Pick, Redundant, Report, Result, Served, Target, Thumbnail, Why};
+use crate::{Duplicate, Facts, Guarantees, Map, Near, Pick, Redundant, Report, Served, Target, Thumbnail, Why};
 
 /// Points of the pool that the map shows.
 const MAP_POOL: usize = 3000;
@@ -85,7 +85,7 @@ fn diagnose(task: &Task<'_>, selection: &Selection, seed: u64) -> Result<Option<
     }
     let noise = Noise::Std(selection.noise_var.sqrt());
     let question = Question { task: *task, noise, picks: &picks, count: picks.len(), values: None, seed };
-    Ok(Some(Diagnosis::new(&question, |_| ())?))
+    Diagnosis::new(&question, |_| ()).map(Some)
 }
 
 fn guarantees(diagnosis: Option<&Diagnosis>, task: &Task<'_>, story: &Story<'_>) -> Guarantees {

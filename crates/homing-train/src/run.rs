@@ -71,8 +71,8 @@ impl Run {
     }
 
     /// Picks that were being labelled when the run was interrupted.
-    pub(crate) fn pending(&self) -> Result<Option<Vec<Pick>>> {
-        Ok(self.pending.as_ref().map(|pending| pending.picks.clone()))
+    pub(crate) fn pending(&self) -> Option<Vec<Pick>> {
+        self.pending.as_ref().map(|pending| pending.picks.clone())
     }
 
     /// How many of them have been answered for.
@@ -88,8 +88,8 @@ impl Run {
     }
 
     /// Keeps a round: first the network, then the record that makes it count.
-    pub(crate) fn commit(&mut self, round: &Round, weights: Vec<u8>) -> Result<()> {
-        write_beside(&self.model(round.round), |file| file.write_all(&weights))?;
+    pub(crate) fn commit(&mut self, round: &Round, weights: &[u8]) -> Result<()> {
+        write_beside(&self.model(round.round), |file| file.write_all(weights))?;
         write_json(&record(&self.folder, round.round), round)?;
         self.rounds.push(round.clone());
         self.pending = None;

@@ -220,7 +220,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     report::write(&folder.join("report.html"), &asked, &setup, &results)?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", results.table())?;
-    writeln!(out, "{}", results.note(&asked, &setup))?;
+    writeln!(out, "{}", results.note())?;
     writeln!(
         out,
         "The report is {}, the network {}.",
@@ -273,7 +273,7 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
             let mut run = Run::open(&folder.join(format!("{rule}-{seed}")))?;
             bar.inc(run.rounds().len() as u64);
             let mut learner = setup.learner(asked)?;
-            let mut oracle = setup.oracle(asked)?;
+            let mut oracle = setup.oracle(asked);
             let mut share = results::Share::new(run.rounds(), &split);
             fine_tune(&problem, &settings, &mut *learner, &mut *oracle, &mut run, |round| {
                 share.count(round, &split);

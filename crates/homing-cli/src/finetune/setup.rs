@@ -121,12 +121,12 @@ impl Setup {
         parts.into_iter().flatten().map(of).collect()
     }
 
-    pub fn oracle<'a>(&'a self, asked: &Asked) -> Result<Box<dyn Oracle + 'a>> {
-        Ok(match &self.labels {
+    pub fn oracle<'a>(&'a self, asked: &Asked) -> Box<dyn Oracle + 'a> {
+        match &self.labels {
             None if asked.choosing.labels == "ask" => Box::new(Person { data: &self.data.train }),
             None => Box::new(Known(&self.data.train.labels)),
             Some(labels) => Box::new(Known(labels)),
-        })
+        }
     }
 
     pub fn learner(&self, asked: &Asked) -> Result<Box<dyn Learner>> {
@@ -151,34 +151,27 @@ impl Setup {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let train = &self.data.train;
         let mut open: Vec<usize> = (0..train.inputs.len()).collect();
-        let held = match &self.data.test {
-            Some(test) => test,
-            None => {
-                open.shuffle(&mut rng);
-                train
-            }
-        };
-        let mut rows: Vec<usize> = match &self.data.test {
-            Some(test) => (0..test.inputs.len()).collect(),
-            None => open.split_off(open.len() - open.len() / HELD_OUT),
+        let (held, mut rows): (&Dataset, Vec<usize>) = if let Some(test) = &self.data.test {
+            (test, (0..test.inputs.len()).collect())
+        } else {
+            open.shuffle(&mut rng);
+            (train, open.split_off(open.len() - open.len() / HELD_OUT))
         };
         open.sort_unstable();
         rows.retain(|&row| held.labels[row].is_some_and(|label| self.classes[label as usize].is_some()));
         rows.shuffle(&mut rng);
         let mut rest = rows.split_off(rows.len() / 2);
         rows.truncate(asked.task.valid_count);
-        let targets = match &self.targets {
-            Some(targets) => (&targets.inputs, (0..targets.inputs.len()).collect()),
-            None => {
-                let count = asked.task.target_count;
-                if count == 0 || count >= rest.len() {
-                    bail!(
-                        "{count} targets cannot be drawn from {} held-out examples of the task; give --target-count fewer, at least 1",
-                        rest.len()
-                    );
-                }
-                (&held.inputs, rest.drain(..count).collect())
-            }
+        let count = asked.task.target_count;
+        let targets = if let Some(targets) = &self.targets {
+            (&targets.inputs, (0..targets.inputs.len()).collect())
+        } else if count == 0 || count >= rest.len() {
+            let left = rest.len();
+            bail!(
+                "{count} targets cannot be drawn from {left} held-out examples of the task; give --target-count fewer, at least 1"
+            )
+        } else {
+            (&held.inputs, rest.drain(..count).collect())
         };
         rest.truncate(asked.task.test_count);
         Ok(Split { setup: self, open, targets, valid: Part::new(self, held, rows), test: Part::new(self, held, rest) })
