@@ -24,6 +24,11 @@ impl Draw {
         Self { rng, device: device.clone() }
     }
 
+    /// Where its tensors are made.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// A linear layer, its numbers uniform within 1/√inputs.
     pub fn linear(&mut self, inputs: usize, outputs: usize, bias: bool) -> Linear {
         let mut layer = LinearConfig::new(inputs, outputs).with_bias(bias).init(&self.device);

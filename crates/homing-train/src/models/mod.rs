@@ -1,11 +1,14 @@
 //! The networks that Homing brings.
 
 mod cnn;
+pub mod efficientnet;
+mod last_block;
 mod mlp;
 
 use burn::tensor::Device;
 
 pub use cnn::Cnn;
+pub use last_block::LastBlock;
 pub use mlp::Mlp;
 
 use crate::draw::Draw;

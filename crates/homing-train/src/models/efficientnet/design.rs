@@ -1,0 +1,107 @@
+//! What tells the members of the family apart.
+
+use burn::tensor::Tensor;
+use burn::tensor::activation::silu;
+
+/// The parameters of an EfficientNet of B0's size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Design {
+    /// What people call it.
+    pub name: &'static str,
+    /// Whether blocks weigh their channels by the image's averages.
+    pub squeeze_excite: bool,
+    /// Behind every norm but the last of a block.
+    pub activation: Activation,
+    /// What norms add to the variance.
+    pub norm_eps: f32,
+    /// The border of zeros.
+    pub padding: Padding,
+    /// Subtracted from pixels, 0 to 255, of each channel.
+    pub shift: [f32; 3],
+    /// What the difference is divided by.
+    pub scale: [f32; 3],
+}
+
+impl Design {
+    /// EfficientNet-B0 as torchvision and timm train it.
+    pub const B0: Self = Self {
+        name: "efficientnet-b0",
+        squeeze_excite: true,
+        activation: Activation::Silu,
+        norm_eps: 1e-5,
+        padding: Padding::Symmetric,
+        shift: [0.485 * 255.0, 0.456 * 255.0, 0.406 * 255.0],
+        scale: [0.229 * 255.0, 0.224 * 255.0, 0.225 * 255.0],
+    };
+
+    /// EfficientNet-Lite0 as TensorFlow trains it.
+    pub const LITE0: Self = Self {
+        name: "efficientnet-lite0",
+        squeeze_excite: false,
+        activation: Activation::Relu6,
+        norm_eps: 1e-3,
+        padding: Padding::Same,
+        shift: [127.0; 3],
+        scale: [128.0; 3],
+    };
+
+    /// The design of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::B0, Self::LITE0].into_iter().find(|design| design.name == name)
+    }
+}
+
+/// What a layer's outputs go through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// x · sigmoid(x).
+    Silu,
+    /// x, at least 0 and at most 6.
+    Relu6,
+}
+
+impl Activation {
+    pub(crate) fn apply<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
+        match self {
+            Self::Silu => silu(x),
+            Self::Relu6 => x.clamp(0.0, 6.0),
+        }
+    }
+}
+
+/// How many zeros a convolution puts around an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// Half a kernel on each side.
+    Symmetric,
+    /// As many as TensorFlow's SAME: ⌈extent/stride⌉ outputs, and where the zeros are odd in number, the odd one behind.
+    Same,
+}
+
+impl Padding {
+    /// Zeros before and behind `extent` pixels.
+    pub(super) fn border(self, extent: usize, kernel: usize, stride: usize) -> (usize, usize) {
+        match self {
+            Self::Symmetric => ((kernel - 1) / 2, (kernel - 1) / 2),
+            Self::Same => {
+                let all = ((extent.div_ceil(stride) - 1) * stride + kernel).saturating_sub(extent);
+                (all / 2, all - all / 2)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_puts_the_odd_zero_behind() {
+        assert_eq!(Padding::Same.border(224, 3, 2), (0, 1));
+        assert_eq!(Padding::Same.border(56, 5, 2), (1, 2));
+        assert_eq!(Padding::Same.border(7, 5, 2), (2, 2));
+        assert_eq!(Padding::Same.border(14, 5, 1), (2, 2));
+        assert_eq!(Padding::Same.border(8, 1, 2), (0, 0));
+        assert_eq!(Padding::Symmetric.border(56, 5, 2), (2, 2));
+    }
+}

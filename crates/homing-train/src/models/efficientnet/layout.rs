@@ -1,0 +1,65 @@
+//! The blocks of EfficientNet-B0, which Lite0 shares.
+
+/// Channels behind the first convolution.
+pub(super) const STEM: usize = 32;
+/// Channels of a feature map.
+pub(super) const MAP: usize = 320;
+/// Width of the last hidden layer.
+pub(super) const WIDTH: usize = 1280;
+
+/// Channels in a block before its expansion, over channels that squeeze-excite squeezes to.
+const SQUEEZE: usize = 4;
+
+/// Of every stage: expansion, channels, blocks, stride of the first, kernel.
+const STAGES: [(usize, usize, usize, usize, usize); 7] = [
+    (1, 16, 1, 1, 3),
+    (6, 24, 2, 2, 3),
+    (6, 40, 2, 2, 5),
+    (6, 80, 3, 2, 3),
+    (6, 112, 3, 1, 5),
+    (6, 192, 4, 2, 5),
+    (6, MAP, 1, 1, 3),
+];
+
+/// An inverted residual block: expand (1 × 1), convolve each channel, squeeze and excite, project (1 × 1).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub stage: usize,
+    /// Within its stage.
+    pub repeat: usize,
+    pub inputs: usize,
+    /// Channels between expansion and projection.
+    pub inner: usize,
+    pub outputs: usize,
+    pub kernel: usize,
+    pub stride: usize,
+}
+
+impl Block {
+    pub fn expands(&self) -> bool {
+        self.inner != self.inputs
+    }
+
+    pub fn squeezed(&self) -> usize {
+        self.inputs / SQUEEZE
+    }
+
+    /// Whether the input is added to the output.
+    pub fn skips(&self) -> bool {
+        self.stride == 1 && self.inputs == self.outputs
+    }
+}
+
+/// All blocks in their order.
+pub(super) fn blocks() -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut inputs = STEM;
+    for (stage, (expansion, outputs, repeats, first, kernel)) in STAGES.into_iter().enumerate() {
+        for repeat in 0..repeats {
+            let stride = if repeat == 0 { first } else { 1 };
+            blocks.push(Block { stage, repeat, inputs, inner: inputs * expansion, outputs, kernel, stride });
+            inputs = outputs;
+        }
+    }
+    blocks
+}

@@ -1,0 +1,199 @@
+//! Feature maps on disk.
+//!
+//! A file is a pool of half-precision rows, named after the hash of weights and images. Until it is whole it is called
+//! `….part`; work that was interrupted is taken up at its last chunk but one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use half::f16;
+use homing_pool::{Pool, ReadOptions};
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
+
+use super::trunk::{MAPS, SIDE, Trunk};
+use crate::{Error, Examples, Inputs, Result};
+
+/// Images of a chunk.
+const CHUNK: usize = 64;
+/// Numbers of an image.
+const SIZE: usize = MAPS[0] * MAPS[1] * MAPS[2];
+/// Bytes of an image.
+const BYTES: usize = 2 * SIZE;
+/// What a pool calls half precision.
+const DTYPE: &str = "float16";
+
+/// The feature maps of `images` in their order, 15,680 numbers each: from the cache in `folder`, or made there.
+///
+/// `progress` is told how many are made and may say stop; the result is none then, and the next call goes on from there.
+pub fn feature_maps(
+    trunk: &Trunk,
+    images: Examples<'_>,
+    folder: &Path,
+    mut progress: impl FnMut(usize) -> ControlFlow<()>,
+) -> Result<Option<Inputs>> {
+    let Examples { inputs, rows } = images;
+    let count = rows.len();
+    if count == 0 {
+        return Err(Error::Setting("there are no images; give at least one".into()));
+    }
+    let mut key = blake3::Hasher::new();
+    key.update(trunk.hash().as_bytes()).update(inputs.fingerprint(rows)?.as_bytes());
+    let path = folder.join(format!("{}.safetensors", key.finalize()));
+    if let Some(pool) = whole(&path, count) {
+        return Ok(Some(Inputs::pool(pool)));
+    }
+    fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let mut part = Part::lock(path.with_extension("part"))?;
+    // Someone else may have made it while this process waited for the lock.
+    if let Some(pool) = whole(&path, count) {
+        part.remove()?;
+        return Ok(Some(Inputs::pool(pool)));
+    }
+    part.take_up(count)?;
+    while part.rows < count {
+        let chunk = &rows[part.rows..count.min(part.rows + CHUNK)];
+        part.append(&trunk.maps(inputs.resized_rgb(chunk, SIDE)?))?;
+        if progress(part.rows).is_break() {
+            return Ok(None);
+        }
+    }
+    part.finish(&path)?;
+    Ok(Some(Inputs::pool(Pool::open(&path, &ReadOptions::default())?)))
+}
+
+/// Where feature maps are kept unless someone says otherwise: `$XDG_CACHE_HOME/homing` or `~/.cache/homing`.
+pub fn cache_folder() -> Result<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    let cache = cache.ok_or_else(|| Error::Setting("there is no home folder; name a folder for the cache".into()))?;
+    Ok(cache.join("homing"))
+}
+
+/// The file at `path` if it holds as many feature maps as it should; a file that is damaged is as good as none.
+fn whole(path: &Path, count: usize) -> Option<Pool> {
+    let pool = Pool::open(path, &ReadOptions::default()).ok()?;
+    (pool.rows() == count && pool.dim() == SIZE && pool.dtype() == DTYPE).then_some(pool)
+}
+
+/// A file that is not whole yet. It is locked: another process waits until this one is done or gone.
+struct Part {
+    file: File,
+    path: PathBuf,
+    /// That it holds.
+    rows: usize,
+}
+
+impl Part {
+    /// Waits until nobody else is at work; the file may have another name by then, so it is not touched.
+    fn lock(path: PathBuf) -> Result<Self> {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(Error::io(&path))?;
+        file.lock().map_err(Error::io(&path))?;
+        Ok(Self { file, path, rows: 0 })
+    }
+
+    /// Keeps what an interrupted process has left, or begins.
+    fn take_up(&mut self, count: usize) -> Result<()> {
+        let io = |source| Error::Io { path: self.path.clone(), source };
+        let header = header(count);
+        let length = self.file.metadata().map_err(io)?.len() as usize;
+        // Every chunk is on the disk before the next is begun: only the last can be damaged.
+        let rows = (length.saturating_sub(header.len()) / (CHUNK * BYTES)).saturating_sub(1) * CHUNK;
+        if rows == 0 {
+            self.file.set_len(0).and_then(|()| self.file.write_all(&header)).map_err(io)?;
+        }
+        self.file.set_len((header.len() + rows * BYTES) as u64).map_err(io)?;
+        self.rows = rows;
+        Ok(())
+    }
+
+    fn append(&mut self, maps: &[f32]) -> Result<()> {
+        let halves: Vec<f16> = maps.iter().map(|&value| f16::from_f32(value)).collect();
+        if let Some(at) = halves.iter().position(|half| !half.is_finite()) {
+            let row = self.rows + at / SIZE;
+            let reason = format!("image {row} has features that half precision cannot hold; the weights are damaged");
+            return Err(Error::Weights { reason });
+        }
+        let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
+        self.file.write_all(&bytes).and_then(|()| self.file.sync_data()).map_err(Error::io(&self.path))?;
+        self.rows += maps.len() / SIZE;
+        Ok(())
+    }
+
+    fn finish(self, path: &Path) -> Result<()> {
+        self.file.sync_all().and_then(|()| fs::rename(&self.path, path)).map_err(Error::io(path))
+    }
+
+    fn remove(self) -> Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::Io { path: self.path, source: error }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a safetensors file with one matrix of `count` rows begins with.
+fn header(count: usize) -> Vec<u8> {
+    let info = TensorInfo { dtype: Dtype::F16, shape: vec![count, SIZE], data_offsets: (0, count * BYTES) };
+    let metadata = Metadata::new(None, vec![("features".into(), info)]).expect("one tensor from 0 on");
+    let mut text = serde_json::to_vec(&metadata).expect("plain data");
+    text.resize(text.len().next_multiple_of(8), b' ');
+    let mut header = (text.len() as u64).to_le_bytes().to_vec();
+    header.extend(text);
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn maps(chunk: usize) -> Vec<f32> {
+        (0..CHUNK * SIZE).map(|at| ((at + chunk) % 1000) as f32).collect()
+    }
+
+    #[test]
+    fn work_is_taken_up_at_the_last_chunk_but_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, part) = (folder.path().join("a.safetensors"), folder.path().join("a.part"));
+        let open = || {
+            let mut part = Part::lock(part.clone()).unwrap();
+            part.take_up(3 * CHUNK).unwrap();
+            part
+        };
+        let mut whole = open();
+        (0..3).for_each(|chunk| whole.append(&maps(chunk)).unwrap());
+        whole.finish(&path).unwrap();
+        let expected = fs::read(&path).unwrap();
+        let head = header(3 * CHUNK).len();
+        for (length, rows) in [(0, 0), (5, 0), (head + CHUNK * BYTES + 7, 0), (head + 2 * CHUNK * BYTES + 1, CHUNK)] {
+            // What an interruption leaves: its last chunk may be anything.
+            let mut torn = expected[..length].to_vec();
+            torn[(head + rows * BYTES).min(length)..].fill(0xab);
+            fs::write(&part, &torn).unwrap();
+            let mut again = open();
+            assert_eq!(again.rows, rows);
+            (rows / CHUNK..3).for_each(|chunk| again.append(&maps(chunk)).unwrap());
+            again.finish(&path).unwrap();
+            assert!(fs::read(&path).unwrap() == expected, "cut off at {length}");
+        }
+        let pool = self::whole(&path, 3 * CHUNK).unwrap();
+        assert_eq!(pool.embeddings().row(CHUNK)[..3], [1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut part = Part::lock(folder.path().join("a.part")).unwrap();
+        part.take_up(2).unwrap();
+        let mut numbers = vec![0.0; 2 * SIZE];
+        numbers[SIZE + 3] = 1e9;
+        assert!(part.append(&numbers).unwrap_err().to_string().contains("image 1 has"));
+    }
+
+    #[test]
+    fn the_cache_is_in_the_users_folder() {
+        assert!(cache_folder().is_err() || cache_folder().unwrap().ends_with("homing"));
+    }
+}

@@ -1,0 +1,129 @@
+//! What files call the layers: a column for each naming.
+
+use super::design::Design;
+use super::layout::{MAP, STEM, WIDTH, blocks};
+
+/// The namings, in the order of the columns below; the first is ours.
+pub(super) const NAMINGS: [&str; 4] = ["homing", "efficientnet_pytorch", "timm", "torchvision"];
+
+type Names = [&'static str; 4];
+
+const STEM_CONV: Names = ["stem.conv", "_conv_stem", "conv_stem", "features.0.0"];
+const STEM_NORM: Names = ["stem.norm", "_bn0", "bn1", "features.0.1"];
+const LAST_CONV: Names = ["last.conv", "_conv_head", "conv_head", "features.8.0"];
+const LAST_NORM: Names = ["last.norm", "_bn1", "bn2", "features.8.1"];
+const CLASSIFIER: Names = ["classifier", "_fc", "classifier", "classifier.1"];
+
+/// What the name of a block begins with: `{b}` counts blocks, `{s}` stages from 0 and `{t}` from 1, `{r}` blocks of a stage.
+const BLOCK: Names = ["blocks.{b}.", "_blocks.{b}.", "blocks.{s}.{r}.", "features.{t}.{r}.block."];
+
+/// Layers of a block with expansion.
+const EXPANDED: BlockNames = BlockNames {
+    expand_conv: ["expand.conv", "_expand_conv", "conv_pw", "0.0"],
+    expand_norm: ["expand.norm", "_bn0", "bn1", "0.1"],
+    depthwise_conv: ["depthwise.conv", "_depthwise_conv", "conv_dw", "1.0"],
+    depthwise_norm: ["depthwise.norm", "_bn1", "bn2", "1.1"],
+    squeeze: ["squeeze", "_se_reduce", "se.conv_reduce", "2.fc1"],
+    excite: ["excite", "_se_expand", "se.conv_expand", "2.fc2"],
+    project_conv: ["project.conv", "_project_conv", "conv_pwl", "3.0"],
+    project_norm: ["project.norm", "_bn2", "bn3", "3.1"],
+};
+
+/// Layers of a block without.
+const PLAIN: BlockNames = BlockNames {
+    depthwise_conv: ["depthwise.conv", "_depthwise_conv", "conv_dw", "0.0"],
+    depthwise_norm: ["depthwise.norm", "_bn1", "bn1", "0.1"],
+    squeeze: ["squeeze", "_se_reduce", "se.conv_reduce", "1.fc1"],
+    excite: ["excite", "_se_expand", "se.conv_expand", "1.fc2"],
+    project_conv: ["project.conv", "_project_conv", "conv_pw", "2.0"],
+    project_norm: ["project.norm", "_bn2", "bn2", "2.1"],
+    ..EXPANDED
+};
+
+struct BlockNames {
+    expand_conv: Names,
+    expand_norm: Names,
+    depthwise_conv: Names,
+    depthwise_norm: Names,
+    squeeze: Names,
+    excite: Names,
+    project_conv: Names,
+    project_norm: Names,
+}
+
+/// A tensor that a file of weights must hold.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    /// In every naming.
+    pub names: [String; 4],
+    /// `None` where any extent will do.
+    pub shape: Vec<Option<usize>>,
+    /// Whether the network can do without.
+    pub optional: bool,
+}
+
+/// All tensors of a design.
+pub(super) fn slots(design: &Design) -> Vec<Slot> {
+    let mut all = Slots::default();
+    all.conv(own(STEM_CONV), [STEM, 3, 3, 3]);
+    all.norm(&own(STEM_NORM), STEM);
+    for (count, block) in blocks().into_iter().enumerate() {
+        let counts = [("{b}", count), ("{s}", block.stage), ("{t}", block.stage + 1), ("{r}", block.repeat)];
+        let before = BLOCK.map(|name| {
+            counts.iter().fold(name.to_owned(), |name, (mark, count)| name.replace(mark, &count.to_string()))
+        });
+        let within = |names: Names| std::array::from_fn(|naming| format!("{}{}", before[naming], names[naming]));
+        let names = if block.expands() { EXPANDED } else { PLAIN };
+        let (inputs, inner, outputs, squeezed) = (block.inputs, block.inner, block.outputs, block.squeezed());
+        if block.expands() {
+            all.conv(within(names.expand_conv), [inner, inputs, 1, 1]);
+            all.norm(&within(names.expand_norm), inner);
+        }
+        all.conv(within(names.depthwise_conv), [inner, 1, block.kernel, block.kernel]);
+        all.norm(&within(names.depthwise_norm), inner);
+        if design.squeeze_excite {
+            all.biased(&within(names.squeeze), [squeezed, inner, 1, 1]);
+            all.biased(&within(names.excite), [inner, squeezed, 1, 1]);
+        }
+        all.conv(within(names.project_conv), [outputs, inner, 1, 1]);
+        all.norm(&within(names.project_norm), outputs);
+    }
+    all.conv(own(LAST_CONV), [WIDTH, MAP, 1, 1]);
+    all.norm(&own(LAST_NORM), WIDTH);
+    for (part, shape) in [("weight", vec![None, Some(WIDTH)]), ("bias", vec![None])] {
+        all.0.push(Slot { names: with(&own(CLASSIFIER), part), shape, optional: true });
+    }
+    all.0
+}
+
+#[derive(Default)]
+struct Slots(Vec<Slot>);
+
+impl Slots {
+    fn push<const D: usize>(&mut self, layer: &[String; 4], part: &str, shape: [usize; D]) {
+        self.0.push(Slot { names: with(layer, part), shape: shape.map(Some).to_vec(), optional: false });
+    }
+
+    fn conv(&mut self, layer: [String; 4], shape: [usize; 4]) {
+        self.push(&layer, "weight", shape);
+    }
+
+    fn biased(&mut self, layer: &[String; 4], shape: [usize; 4]) {
+        self.push(layer, "weight", shape);
+        self.push(layer, "bias", [shape[0]]);
+    }
+
+    fn norm(&mut self, layer: &[String; 4], width: usize) {
+        for part in ["weight", "bias", "running_mean", "running_var"] {
+            self.push(layer, part, [width]);
+        }
+    }
+}
+
+fn own(names: Names) -> [String; 4] {
+    names.map(String::from)
+}
+
+fn with(layer: &[String; 4], part: &str) -> [String; 4] {
+    std::array::from_fn(|naming| format!("{}.{part}", layer[naming]))
+}
