@@ -99,7 +99,8 @@ struct Choosing {
 #[derive(Args, Clone, Serialize, Deserialize)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
-    /// cnn, linear, mlp:WIDTHS; by default cnn for images and linear for rows of numbers.
+    /// cnn, linear, mlp:WIDTHS, efficientnet-b0 or efficientnet-lite0 (the last two with --weights; their frozen part runs once,
+    /// what it makes of the images is kept in the cache); by default cnn for images and linear for rows of numbers.
     #[arg(long)]
     model: Option<String>,
     /// Weights that the network starts from, as safetensors.

@@ -1,11 +1,13 @@
 //! Data and task of a run: what is chosen from, for whom, and what the result is measured on.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use homing_data::{Data, Dataset, Inputs, OpenOptions};
+use homing_train::models::efficientnet::{Design, EfficientNet, cache_folder, feature_maps};
 use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -15,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Asked;
 use super::person::Person;
 use crate::digits;
+use crate::terminal::Bar;
 
 /// How data sets are read.
 #[derive(Args, Clone, Serialize, Deserialize)]
@@ -68,12 +71,30 @@ pub struct TaskArguments {
 /// Share of a set without a test part that is held out.
 const HELD_OUT: usize = 5;
 
+/// The examples themselves, or what a frozen trunk makes of them.
+struct Shown {
+    train: Inputs,
+    test: Option<Inputs>,
+    targets: Option<Inputs>,
+}
+
+/// What kind of network learns.
+enum Kind {
+    /// One that is named and drawn.
+    Named(String),
+    /// The last block of an EfficientNet.
+    LastBlock(Box<EfficientNet>),
+}
+
 /// The name of the digits that the binary carries.
 const DIGITS: &str = "digits";
 
 pub struct Setup {
     pub data: Data,
     targets: Option<Dataset>,
+    /// What the network is shown of the three.
+    shown: Shown,
+    net: Kind,
     /// The network's class of every class of the data.
     classes: Vec<Option<u32>>,
     /// Labels that a file gives the pool's rows.
@@ -111,7 +132,8 @@ impl Setup {
                 "the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask"
             );
         }
-        Ok(Self { data, targets, classes, labels })
+        let (net, shown) = shown(asked, &data, targets.as_ref())?;
+        Ok(Self { data, targets, shown, net, classes, labels })
     }
 
     /// Of everything that a result depends on in the data.
@@ -130,10 +152,13 @@ impl Setup {
     }
 
     pub fn learner(&self, asked: &Asked) -> Result<Box<dyn Learner>> {
-        let shape = self.data.train.inputs.shape();
-        let name = asked.learning.model.as_deref().unwrap_or(if shape.len() == 3 { "cnn" } else { "linear" });
         let outputs = self.classes.iter().flatten().count();
-        let mut learner = models::network(name, shape, outputs, &device(&asked.learning.device)?)?;
+        let device = device(&asked.learning.device)?;
+        let name = match &self.net {
+            Kind::LastBlock(net) => return Ok(models::last_block(net, outputs, &device)),
+            Kind::Named(name) => name,
+        };
+        let mut learner = models::network(name, self.data.train.inputs.shape(), outputs, &device)?;
         if let Some(path) = &asked.learning.weights {
             let weights = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
             learner.load(weights)?;
@@ -163,18 +188,20 @@ impl Setup {
         let mut rest = rows.split_off(rows.len() / 2);
         rows.truncate(asked.task.valid_count);
         let count = asked.task.target_count;
-        let targets = if let Some(targets) = &self.targets {
-            (&targets.inputs, (0..targets.inputs.len()).collect())
+        let shown = self.shown.test.as_ref().unwrap_or(&self.shown.train);
+        let targets = if let Some(targets) = &self.shown.targets {
+            (targets, (0..targets.len()).collect())
         } else if count == 0 || count >= rest.len() {
             let left = rest.len();
             bail!(
                 "{count} targets cannot be drawn from {left} held-out examples of the task; give --target-count fewer, at least 1"
             )
         } else {
-            (&held.inputs, rest.drain(..count).collect())
+            (shown, rest.drain(..count).collect())
         };
         rest.truncate(asked.task.test_count);
-        Ok(Split { setup: self, open, targets, valid: Part::new(self, held, rows), test: Part::new(self, held, rest) })
+        let part = |rows| Part::new(self, held, shown, rows);
+        Ok(Split { setup: self, open, targets, valid: part(rows), test: part(rest) })
     }
 }
 
@@ -190,7 +217,7 @@ pub struct Split<'a> {
 impl Split<'_> {
     pub fn problem(&self) -> Problem<'_> {
         Problem {
-            pool: &self.setup.data.train.inputs,
+            pool: &self.setup.shown.train,
             open: &self.open,
             targets: Examples { inputs: self.targets.0, rows: &self.targets.1 },
             classes: &self.setup.classes,
@@ -212,16 +239,50 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(setup: &Setup, data: &'a Dataset, rows: Vec<usize>) -> Self {
+    fn new(setup: &Setup, data: &Dataset, inputs: &'a Inputs, rows: Vec<usize>) -> Self {
         let label = |&row: &usize| data.labels[row].and_then(|label| setup.classes[label as usize]);
         let labels = rows.iter().filter_map(label).collect();
-        Self { inputs: &data.inputs, rows, labels }
+        Self { inputs, rows, labels }
     }
 
     fn labelled(&self) -> Option<Labelled<'_>> {
         let examples = Examples { inputs: self.inputs, rows: &self.rows };
         (!self.rows.is_empty()).then_some(Labelled { examples, labels: &self.labels })
     }
+}
+
+/// The network that was asked for, and what it is shown.
+fn shown(asked: &Asked, data: &Data, targets: Option<&Dataset>) -> Result<(Kind, Shown)> {
+    let images = data.train.inputs.shape().len() == 3;
+    let name = asked.learning.model.as_deref().unwrap_or(if images { "cnn" } else { "linear" });
+    let Some(design) = Design::named(name) else {
+        let same = |part: &Dataset| part.inputs.clone();
+        let shown = Shown { train: same(&data.train), test: data.test.as_ref().map(same), targets: targets.map(same) };
+        return Ok((Kind::Named(name.into()), shown));
+    };
+    let Some(weights) = &asked.learning.weights else {
+        bail!("{name} needs its weights; give them with --weights, as safetensors");
+    };
+    let net = EfficientNet::open(weights, design)?;
+    let trunk = net.trunk(&device(&asked.learning.device)?);
+    let folder = cache_folder()?;
+    let maps = |part: &Dataset| -> Result<Inputs> {
+        let rows: Vec<usize> = (0..part.inputs.len()).collect();
+        let bar = Bar::counting("feature maps", rows.len(), false);
+        let examples = Examples { inputs: &part.inputs, rows: &rows };
+        let maps = feature_maps(&trunk, examples, &folder, |done| {
+            bar.set(done);
+            ControlFlow::Continue(())
+        })?;
+        bar.finish();
+        maps.context("the feature maps were not finished")
+    };
+    let shown = Shown {
+        train: maps(&data.train)?,
+        test: data.test.as_ref().map(maps).transpose()?,
+        targets: targets.map(maps).transpose()?,
+    };
+    Ok((Kind::LastBlock(Box::new(net)), shown))
 }
 
 /// The classes of the task numbered in the order of their names in the data; without a task all of them.
