@@ -36,7 +36,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let folder = to.clone().unwrap_or_else(|| PathBuf::from(name));
     let target = if *quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(None, target);
-    bar.set_style(ProgressStyle::with_template("{msg} {bar:32} {bytes}/{total_bytes} {eta} left").expect("a fixed template"));
+    bar.set_style(
+        ProgressStyle::with_template("{msg} {bar:32} {bytes}/{total_bytes} {eta} left").expect("a fixed template"),
+    );
     fetch(name, &folder, |Progress { file, done, total }| {
         bar.set_message(file.to_owned());
         bar.set_length(total);

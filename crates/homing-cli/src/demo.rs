@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use homing::{Embeddings, Gaussian, Kernel, Plan, Selection, Task, select};
 use homing_pool::{check_writable, write_beside};
+use homing_report::plots::Section;
 use homing_report::story::{self, Story};
 use homing_report::{self as report, Contender, Facts, Sample, Series, Thumbnail};
 
@@ -118,10 +119,34 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     report.comparison = comparison;
     report.comparison_note = note;
     report.others = selections[1..].iter().map(series).collect();
+    report.learning = learning(arguments.seed)?;
     let page = report::render(&report)?;
     write_beside(&arguments.report, |file| file.write_all(page.as_bytes()))?;
     writeln!(std::io::stdout(), "The report with the picked digits is in {}.", arguments.report.display())?;
     Ok(())
+}
+
+/// A small network that learns the task, round by round, from what itl and random pick for it, three at a time.
+#[cfg(feature = "train")]
+fn learning(seed: u64) -> Result<Option<Section>> {
+    let folder = tempfile::tempdir()?;
+    let seed = seed.to_string();
+    let arguments =
+        "digits --task 3,6,9 --target-count 12 --batch-size 3 --rounds 10 --candidates all --seeds 3 --seed";
+    let arguments: Vec<&str> = arguments.split(' ').chain([seed.as_str()]).collect();
+    let section = crate::finetune::learning(&arguments, folder.path())?;
+    let mut out = std::io::stdout();
+    writeln!(out, "A small network, fine-tuned after every third pick:\n")?;
+    let mut table = plain_table();
+    table.set_header(&section.table[0]);
+    table.add_rows(&section.table[1..]);
+    writeln!(out, "{table}\n\n{} `homing finetune {}` is the same.", section.note, arguments.join(" "))?;
+    Ok(Some(section))
+}
+
+#[cfg(not(feature = "train"))]
+fn learning(_: u64) -> Result<Option<Section>> {
+    Ok(None)
 }
 
 fn task<'a>(pool: &'a [f32], targets: &'a [f32], kernel: &'a dyn Kernel) -> Result<Task<'a>> {

@@ -25,6 +25,25 @@ pub fn load() -> Digits {
     }
 }
 
+/// The digits as a data set: every third is a test example.
+#[cfg(feature = "train")]
+pub fn data() -> homing_data::Data {
+    let digits = load();
+    let part = |test: bool| {
+        let rows: Vec<usize> = (0..digits.labels.len()).filter(|row| (row % 3 == 0) == test).collect();
+        let pixels = |&row: &usize| {
+            digits.pixels[PIXELS * row..PIXELS * (row + 1)].iter().map(|pixel| (pixel * 255.0 / 16.0) as u8)
+        };
+        homing_data::Dataset {
+            inputs: homing_data::Inputs::pixels([1, 8, 8], rows.iter().flat_map(pixels).collect::<Vec<_>>()),
+            labels: rows.iter().map(|&row| Some(u32::from(digits.labels[row]))).collect(),
+            classes: (0..10).map(|digit| digit.to_string()).collect(),
+            ids: rows.iter().map(|row| format!("digit {row}")).collect(),
+        }
+    };
+    homing_data::Data { train: part(false), test: Some(part(true)) }
+}
+
 /// The `n`th number of the stream, highest bit first.
 fn value(n: usize) -> u8 {
     (n * BITS..(n + 1) * BITS).fold(0, |value, bit| value << 1 | PACKED[bit / 8] >> (7 - bit % 8) & 1)

@@ -69,7 +69,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let path = &arguments.weights;
     let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let shape = data.inputs.shape();
-    let mut learner = models::network(&arguments.model, shape, models::outputs(&weights)?, &device(&arguments.device)?)?;
+    let mut learner =
+        models::network(&arguments.model, shape, models::outputs(&weights)?, &device(&arguments.device)?)?;
     learner.load(weights)?;
     let blocks = Blocks { learner: &*learner, data: &data, kind, quiet: arguments.quiet };
     let width = match out.extension().and_then(|extension| extension.to_str()) {

@@ -9,7 +9,7 @@ use homing::theory::{Boundary, Model, boundary, reach};
 use homing::{Embeddings, Noise, Task};
 use serde::Serialize;
 
-use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, named_rows};
+use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, picked_rows};
 use crate::terminal::{grouped, plain_table, short};
 
 /// Targets that are explained unless some are named.
@@ -97,10 +97,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
     let model = Model::new(task, arguments.model.noise())?;
     let asked = asked(&arguments.target, &inputs, task.targets.map_or(0, |targets| targets.rows()))?;
     let explained = if let Some(path) = &arguments.picks {
-        let picks = named_rows(path, &inputs.source.pool)?;
-        if picks.is_empty() {
-            bail!("{} names no rows; leave --picks out to explain with the whole pool", path.display());
-        }
+        let picks = picked_rows(path, &inputs.source.pool)?;
         // Checks the rows' numbers.
         model.given(&picks)?;
         among_picks(&model, &picks, &asked, arguments, &inputs)?

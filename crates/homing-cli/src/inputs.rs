@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Noise, Points, Product, Task};
+use homing::{Embeddings, Kernel, Noise, Points, Task, kernel_named};
 use homing_pool::{Access, Pool, ReadOptions, RowList};
 
 /// How rows and labels are modelled.
@@ -32,7 +32,7 @@ impl ModelArguments {
 
     /// The kernel that is named, for these files.
     pub fn kernel(&self, inputs: &Inputs) -> Result<Box<dyn Kernel>> {
-        kernel_of(&self.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))
+        Ok(kernel_named(&self.kernel, inputs.source.probabilities().map_or(0, |p| p.dim()))?)
     }
 
     /// The task that the files make under the kernel.
@@ -230,25 +230,23 @@ impl Inputs {
 }
 
 /// The rows of a pool that a file names.
-pub fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
+fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
     rows_of(RowList::open(path)?, pool, path)
 }
 
+/// The rows of a picks file, of which there must be some.
+pub fn picked_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
+    let rows = named_rows(path, pool)?;
+    if rows.is_empty() {
+        bail!("{} names no rows; leave --picks out to ask about the whole pool", path.display());
+    }
+    Ok(rows)
+}
+
 fn rows_of(list: RowList, pool: &Pool, path: &Path) -> Result<Vec<usize>> {
-    match list {
-        RowList::Indices(rows) => Ok(rows),
-        // The pool may have been shuffled or filtered since; ids tell.
-        RowList::Named { indices, ids } => match pool.ids() {
-            Some(known) if !indices.iter().zip(&ids).all(|(&row, id)| known.get(row) == Some(id)) => {
-                rows_of(RowList::Ids(ids), pool, path)
-            }
-            _ => Ok(indices),
-        },
-        RowList::Ids(ids) => {
-            let rows = pool.index_of_ids(&ids);
-            Ok(rows.with_context(|| format!("{} names rows by id", path.display()))?)
-        }
-        RowList::Embeddings(_) => {
+    match list.rows_of(Some(pool)).with_context(|| format!("{} names rows by id", path.display()))? {
+        Some(rows) => Ok(rows),
+        None => {
             bail!("{} holds embeddings, but rows of the pool are asked for; give their indices or ids", path.display())
         }
     }
@@ -269,28 +267,6 @@ fn number_groups(groups: Option<&[String]>) -> (Vec<String>, Option<Vec<usize>>)
             .collect()
     });
     (names, numbered)
-}
-
-/// The kernel of a name with its parameters.
-fn kernel_of(name: &str, classes: usize) -> Result<Box<dyn Kernel>> {
-    let (name, parameters) = name.split_once(':').unwrap_or((name, ""));
-    let numbers: Vec<f64> = parameters
-        .split(':')
-        .filter(|text| !text.is_empty())
-        .map(|text| text.parse().with_context(|| format!("'{text}' is not a number in --kernel {name}:{parameters}")))
-        .collect::<Result<_>>()?;
-    Ok(match (name, &numbers[..]) {
-        ("linear", []) => Box::new(Linear),
-        ("gaussian", &[length]) => Box::new(Gaussian::new(length)?),
-        ("laplace", &[length]) => Box::new(Laplace::new(length)?),
-        ("matern", &[smoothness, length]) => Box::new(Matern::new(smoothness, length)?),
-        ("loss-gradient", []) => Box::new(Product::new(classes, true)),
-        _ => bail!(
-            "there is no kernel '{name}' with {} parameters; choose linear, gaussian:LENGTH, laplace:LENGTH, \
-             matern:SMOOTHNESS:LENGTH or loss-gradient",
-            numbers.len()
-        ),
-    })
 }
 
 /// The task that the inputs make under a kernel, of embeddings or of loss gradients.

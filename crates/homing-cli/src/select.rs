@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing::{Ended, Engine, Greedy, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select};
+use homing::{Ended, Engine, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select};
 use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
 use homing_report::story::{self, Story};
 use homing_report::{self as report, Facts};
@@ -248,25 +248,14 @@ fn plan_of(arguments: &Arguments) -> Result<Plan> {
         target_sampling: TargetSampling::All,
         round_size: more.round_size,
         seed: arguments.seed,
+        made: 0,
         stop: Stop { min_gain: more.min_gain, reduced_share: more.stop_variance },
         quotas: Vec::new(),
         budget: more.budget,
         repeat: more.repeat,
-        greedy: greedy_of(&more.greedy)?,
+        greedy: more.greedy.parse()?,
         engine: Engine::Auto,
     })
-}
-
-/// `exact`, `stochastic:EPSILON` or `partitioned:PARTS`.
-fn greedy_of(given: &str) -> Result<Greedy> {
-    let wrong =
-        || format!("--greedy {given} is none of exact, stochastic:EPSILON (0.1, say) and partitioned:PARTS (8, say)");
-    match given.split_once(':') {
-        None if given == "exact" => Ok(Greedy::Exact),
-        Some(("stochastic", epsilon)) => Ok(Greedy::Stochastic { epsilon: epsilon.parse().with_context(wrong)? }),
-        Some(("partitioned", parts)) => Ok(Greedy::Partitioned { parts: parts.parse().with_context(wrong)? }),
-        _ => bail!(wrong()),
-    }
 }
 
 fn target_sampling(given: Option<&str>, inputs: &Inputs) -> Result<TargetSampling> {

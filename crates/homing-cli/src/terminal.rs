@@ -29,6 +29,11 @@ impl Bar {
     }
 
     #[cfg(feature = "train")]
+    pub fn set(&self, done: usize) {
+        self.0.set_position(done as u64);
+    }
+
+    #[cfg(feature = "train")]
     pub fn inc(&self, more: usize) {
         self.0.inc(more as u64);
     }

@@ -153,12 +153,24 @@ fn the_report_stands_alone_and_the_closing_line_tells() {
         assert!(said.contains(word), "{said}");
     }
     let page = fs::read_to_string(folder.path("report.html")).unwrap();
-    for part in ["<html", "doc-", "<svg", "Information"] {
+    for part in ["<html", "doc-", "<svg", "Information", "What this pool can teach", "Eq. 5", "Out of reach"] {
         assert!(page.contains(part), "no {part} in the report");
     }
     assert!(!page.contains("http://") && !page.contains("https://"), "nothing is fetched");
     let quiet = folder.homing(&format!("{SELECT} -n 5 --quiet"));
     assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty());
+}
+
+#[test]
+fn the_report_names_the_targets_that_the_pool_cannot_teach() {
+    let folder = Folder::new();
+    folder.write("flat.csv", "x,y\n1,0\n0.5,0\n-1,0\n");
+    folder.write("tasks.csv", "id,x,y\nnear,1,0\nabove,0,2\n");
+    folder.succeeds("select flat.csv --targets tasks.csv -n 2 --report report.html -q");
+    let page = fs::read_to_string(folder.path("report.html")).unwrap();
+    assert!(page.contains("This pool cannot teach 1 of 2 targets (above)"));
+    folder.succeeds("select flat.csv --rule undirected-itl -n 2 --report report.html -q");
+    assert!(!fs::read_to_string(folder.path("report.html")).unwrap().contains("can teach"), "there are no targets");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `homing diagnose`, driven as a process.
 
 mod folder;
+#[path = "../../homing-pool/tests/npy/mod.rs"]
+mod npy;
 
 use std::fs;
 
@@ -8,6 +10,7 @@ use folder::Folder;
 use homing::theory::{Model, capacity, submodularity_ratio};
 use homing::{Noise, Task};
 use homing_pool::{Pool, ReadOptions};
+use npy::npy;
 use serde_json::Value;
 
 /// The pool of the folder has a column that is no embedding; this one has not.
@@ -123,6 +126,13 @@ fn noise_is_suggested_from_values_and_from_labels() {
     let by_file = folder.succeeds("diagnose plain.csv --targets two.csv --values values.csv");
     assert!(by_file.contains("suggested ρ²"), "{by_file}");
     assert!(!folder.succeeds("diagnose plain.csv --targets two.csv").contains("suggested"));
+    // An array of one dimension is one column, of floats or of integers.
+    let floats: Vec<u8> = (0..120).flat_map(|i| f64::from(i % 7).to_le_bytes()).collect();
+    let integers: Vec<u8> = (0..120).flat_map(|i: i64| (i % 7).to_le_bytes()).collect();
+    for (kind, values) in [("<f8", floats), ("<i8", integers)] {
+        fs::write(folder.path("values.npy"), npy(kind, false, "(120,)", &values)).unwrap();
+        assert_eq!(folder.succeeds("diagnose plain.csv --targets two.csv --values values.npy"), by_file, "{kind}");
+    }
 }
 
 #[test]
@@ -138,6 +148,31 @@ fn the_page_is_one_file_and_escapes_what_it_is_given() {
 }
 
 #[test]
+fn what_has_no_variance_is_said_in_words() {
+    let folder = folder();
+    folder.write("zero.csv", "x,y,z\n0,0,0\n0,0,0\n");
+    let untaught = folder.succeeds("diagnose zero.csv --targets targets.csv");
+    assert!(
+        untaught.contains("2 of 2 rows have no variance") && untaught.contains("100 % is out of reach"),
+        "{untaught}"
+    );
+    let unknown = folder.succeeds("diagnose pool.csv --targets zero.csv");
+    assert!(unknown.contains("2 of 2 targets have no variance"), "{unknown}");
+    for text in [untaught, unknown] {
+        assert!(!text.contains("inf ") && !text.contains("NaN") && !text.contains("Lower --noise-std"), "{text}");
+    }
+}
+
+#[test]
+fn a_pick_that_was_observed_before_is_one_more_label() {
+    let folder = folder();
+    folder.write("one.txt", "17\n");
+    let text = diagnose(&folder, "--picks picks.txt --observed one.txt");
+    assert!(text.contains("1 of the picks are among the observed rows"), "{text}");
+    assert!(!diagnose(&folder, "--picks picks.txt").contains("among the observed"));
+}
+
+#[test]
 fn bad_input_gets_one_sentence() {
     let folder = folder();
     let refuses =
@@ -146,6 +181,8 @@ fn bad_input_gets_one_sentence() {
     folder.refuses("diagnose nowhere.npy --targets targets.csv", &["nowhere.npy"]);
     folder.write("far.txt", "40\n");
     refuses("--picks far.txt", &["row 40", "picks", "40 rows"]);
+    folder.write("none.csv", "index\n");
+    refuses("--picks none.csv", &["none.csv names no rows", "leave --picks out"]);
     folder.write("who.txt", "doc-1\ndoc-x\n");
     refuses("--picks who.txt", &["doc-x"]);
     refuses("--picks targets.csv", &["near"]);
@@ -158,6 +195,11 @@ fn bad_input_gets_one_sentence() {
     refuses("--values height", &["height"]);
     folder.write("short.csv", "1\n2\n");
     refuses("--values short.csv", &["2 rows", "40"]);
+    fs::write(folder.path("cube.npy"), npy("<f4", false, "(40, 1, 1)", &[0; 160])).unwrap();
+    refuses("--values cube.npy", &["--values", "(40, 1, 1)"]);
+    fs::write(folder.path("words.npy"), npy("<U1", false, "(40,)", &[0; 160])).unwrap();
+    refuses("--values words.npy", &["--values", "text"]);
+    refuses("--values nowhere.npy", &["--values", "nowhere.npy does not exist"]);
     folder.write("same.csv", &"1.5\n".repeat(40));
     refuses("--values same.csv", &["all equal"]);
     refuses("--report pool.csv", &["pool.csv", "written over"]);

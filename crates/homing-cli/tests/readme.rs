@@ -29,10 +29,16 @@ fn every_homing_command_of_the_readme_runs() {
         fs::write(path.with_extension("jsonl"), table(rows, phase)).unwrap();
         fs::write(path.with_extension("npy"), npy("<f4", false, &format!("({rows}, 4)"), &waves(rows, phase))).unwrap();
     }
+    digits_as_idx(&folder.path().join("mnist"));
     let mut run = 0;
     for line in readme().lines().filter(|line| line.starts_with("homing ")) {
         // The reader of tables is the same for every format of tables; JSONL needs no writer here.
         let line = line.replace("pool.parquet", "pool.jsonl").replace("targets.parquet", "targets.jsonl");
+        // A few rounds are enough to see that they run.
+        let line = line.replace("--rounds 30", "--rounds 2").replace("--seeds 3", "--seeds 1");
+        if cfg!(not(feature = "train")) && ["finetune", "embed"].iter().any(|name| line.contains(name)) {
+            continue;
+        }
         let output = Command::cargo_bin("homing")
             .unwrap()
             .current_dir(folder.path())
@@ -44,6 +50,21 @@ fn every_homing_command_of_the_readme_runs() {
     }
     assert!(run >= 4, "the README shows commands");
     assert!(folder.path().join("report.html").exists() && folder.path().join("picks.parquet").exists());
+}
+
+/// A few images of ten classes, in the files that MNIST has.
+fn digits_as_idx(folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    for (name, count) in [("train", 60u32), ("t10k", 400)] {
+        let header = |magic: u32, sizes: &[u32]| -> Vec<u8> {
+            [magic].iter().chain(sizes).flat_map(|number| number.to_be_bytes()).collect()
+        };
+        let pixel = |i: u32| if i / 784 % 10 == i % 784 / 79 { 200 } else { (i * 37 % 101) as u8 };
+        let images = header(0x803, &[count, 28, 28]).into_iter().chain((0..count * 784).map(pixel));
+        let labels = header(0x801, &[count]).into_iter().chain((0..count).map(|i| (i % 10) as u8));
+        fs::write(folder.join(format!("{name}-images-idx3-ubyte")), images.collect::<Vec<_>>()).unwrap();
+        fs::write(folder.join(format!("{name}-labels-idx1-ubyte")), labels.collect::<Vec<_>>()).unwrap();
+    }
 }
 
 fn waves(rows: usize, phase: f64) -> Vec<u8> {

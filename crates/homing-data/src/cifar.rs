@@ -97,7 +97,8 @@ pub(crate) fn open_file(path: &Path, bytes: &Bytes) -> Result<Data> {
 
 /// The data set whose files are named as CIFAR's, if there is one.
 pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
-    let batch = |entry: &&Entry| entry.file_name().starts_with("data_batch_") && entry.file_name().ends_with(".bin");
+    let number = |name: &str| name.strip_prefix("data_batch_")?.strip_suffix(".bin")?.parse::<u32>().ok();
+    let batch = |entry: &&Entry| number(entry.file_name()).is_some();
     let batches: Vec<&Entry> = listing.entries.iter().filter(batch).collect();
     let whole = listing.find("train.bin")?;
     let (kind, train, test) = match (&batches[..], whole) {

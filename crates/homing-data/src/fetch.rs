@@ -1,5 +1,6 @@
 //! Downloads of the usual data sets.
 
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
@@ -247,7 +248,11 @@ fn sha256(path: &Path) -> Result<String> {
             read => hash.update(&buffer[..read]),
         }
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let mut digits = String::new();
+    for byte in hash.finalize() {
+        write!(digits, "{byte:02x}").expect("a string takes everything");
+    }
+    Ok(digits)
 }
 
 #[cfg(test)]

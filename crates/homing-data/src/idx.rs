@@ -70,13 +70,11 @@ pub(crate) fn images(path: &Path, bytes: &Bytes) -> Result<Inputs> {
 /// Labels from an array of one dimension.
 pub(crate) fn labels(path: &Path, bytes: &Bytes) -> Result<Vec<u8>> {
     let idx = parse(path, bytes)?;
-    match idx.shape[..] {
-        [_] => Ok(idx.values.to_vec()),
-        _ => {
-            let detail = format!("it has {} dimensions where labels have 1", idx.shape.len());
-            Err(Error::malformed(path, FORMAT, &detail))
-        }
+    if idx.shape.len() == 1 {
+        return Ok(idx.values.to_vec());
     }
+    let detail = format!("it has {} dimensions where labels have 1", idx.shape.len());
+    Err(Error::malformed(path, FORMAT, &detail))
 }
 
 /// What stands before `images-idx3-ubyte` in the name of a file of images, and the name of its labels.

@@ -250,7 +250,12 @@ impl Inputs {
             }
             Values::Files(files) => {
                 let file = &files[row];
-                picture::decode(&file.path, &file.bytes()?, self.shape[0])
+                let picture = picture::decode(&file.path, &file.bytes()?, self.shape[0])?;
+                let square = self.shape[1] == self.shape[2];
+                if !square && self.shape != picture.shape {
+                    return Err(Error::image(&file.path, "its size is another than when the data set was opened"));
+                }
+                Ok(picture)
             }
             _ => Err(Error::NotImages { shape: self.shape.clone() }),
         }

@@ -76,8 +76,8 @@ fn open_folder(path: &Path, options: &OpenOptions) -> Result<Data> {
     if let Some(data) = table::open_pair(&listing, options)? {
         return Ok(data);
     }
-    let shard = |name: &str| !name.contains('/') && (name.ends_with(".arrow") || name.ends_with(".parquet"));
-    if listing.entries.iter().any(|entry| shard(&entry.name)) {
+    let shard = |path: &Path| matches!(Format::of(path), Ok(Format::Arrow | Format::Parquet));
+    if listing.entries.iter().any(|entry| !entry.name.contains('/') && shard(&entry.path)) {
         return table::open(path, options);
     }
     let packed = |name: &str| [".tar", ".tar.gz", ".tgz", ".tar.xz"].iter().any(|end| name.ends_with(end));
@@ -90,17 +90,9 @@ fn open_folder(path: &Path, options: &OpenOptions) -> Result<Data> {
 
 /// The data set of images in the listing, if there is one.
 fn open_images(listing: &Listing, options: &OpenOptions) -> Result<Option<Data>> {
-    let found = match idx::open(listing)? {
-        Some(data) => Some(data),
-        None => match cifar::open(listing)? {
-            Some(data) => Some(data),
-            None => match tiles::open(listing)? {
-                Some(data) => Some(data),
-                None => folder::open(listing, options.size)?,
-            },
-        },
-    };
-    let Some(data) = found else { return Ok(None) };
+    let found = [idx::open, cifar::open, tiles::open].iter().find_map(|open| open(listing).transpose());
+    let found = found.or_else(|| folder::open(listing, options.size).transpose());
+    let Some(data) = found.transpose()? else { return Ok(None) };
     refuse_columns(&listing.root, options)?;
     if options.labels.is_some() {
         return Err(Error::NotATable { path: listing.root.clone(), option: "file of labels" });

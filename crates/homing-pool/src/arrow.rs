@@ -9,7 +9,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use crate::error::quoted;
-use crate::layout::{Column, Embedding, Layout, Role};
+use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
 use crate::pool::Contents;
 use crate::table::{Gathered, Growing};
 use crate::{Error, ReadOptions, Result};
@@ -48,6 +48,32 @@ fn role(data_type: &DataType) -> (Role, String) {
 
 fn is_number(data_type: &DataType) -> bool {
     data_type.is_integer() || data_type.is_floating() || matches!(data_type, DataType::Decimal128(..))
+}
+
+/// The column of embeddings in an Arrow table: the one so named, or the one that is found by itself.
+pub fn embedding_column(schema: &Schema, name: Option<&str>) -> Result<usize> {
+    let (path, columns) = (Path::new("the table"), columns(schema));
+    let options = ReadOptions { embedding: name.map(str::to_owned), ..ReadOptions::default() };
+    match Layout::choose(path, &columns, &options)?.embedding {
+        Embedding::Column(position) => Ok(position),
+        Embedding::Wide(_) => Err(no_embedding(path, &columns)),
+    }
+}
+
+/// The floats of an Arrow column of lists, row after row and not copied, and how many a row has.
+///
+/// Refuses nulls and rows of different lengths by their number, counted from `row`; `path` and `column` say where they are.
+pub fn list_numbers(path: &Path, row: usize, column: &str, array: &ArrayRef) -> Result<(ArrayRef, usize)> {
+    if role(array.data_type()).0 != Role::Floats {
+        let (name, kind) = (quoted(column), array.data_type().to_string());
+        return Err(Error::WrongColumn {
+            path: path.to_owned(),
+            name,
+            kind,
+            expected: "embeddings are a row of floats a row",
+        });
+    }
+    Lists { path, row, column }.numbers(array)
 }
 
 /// One table, from one file or from several with the same columns.
@@ -132,15 +158,6 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn path(&self) -> PathBuf {
-        self.path.to_owned()
-    }
-
-    fn null(&self, position: usize, row: usize) -> Error {
-        let column = quoted(self.batch.schema_ref().field(position).name());
-        Error::Null { path: self.path(), row: self.row + row, column }
-    }
-
     fn cast(&self, array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
         let unreadable = |error: ArrowError| Error::malformed(self.path, "Arrow", &error);
         cast(array, to).map_err(unreadable)
@@ -149,35 +166,19 @@ impl Source<'_> {
     /// The column at `position`, which has no nulls.
     fn full(&self, position: usize) -> Result<&ArrayRef> {
         let array = self.batch.column(position);
-        match array.logical_nulls().and_then(|nulls| nulls.iter().position(|valid| !valid)) {
-            Some(row) => Err(self.null(position, row)),
-            None => Ok(array),
-        }
+        self.lists(position).full(array)?;
+        Ok(array)
+    }
+
+    fn lists(&self, position: usize) -> Lists<'_> {
+        Lists { path: self.path, row: self.row, column: self.batch.schema_ref().field(position).name() }
     }
 
     fn rows(&self, position: usize, growing: &mut Growing) -> Result<()> {
-        let array = self.full(position)?;
+        let array = self.batch.column(position);
+        let (values, width) = self.lists(position).numbers(array)?;
         if array.is_empty() {
             return Ok(());
-        }
-        let (values, width) = match array.data_type() {
-            DataType::FixedSizeList(_, size) => {
-                let list = array.as_fixed_size_list();
-                (list.values().clone(), usize::try_from(*size).unwrap_or(0))
-            }
-            DataType::List(_) => {
-                let list = array.as_list::<i32>();
-                let (range, width) = self.uniform(list.value_offsets().iter().map(|&at| at as usize))?;
-                (list.values().slice(range.start, range.len()), width)
-            }
-            _ => {
-                let list = array.as_list::<i64>();
-                let (range, width) = self.uniform(list.value_offsets().iter().map(|&at| at as usize))?;
-                (list.values().slice(range.start, range.len()), width)
-            }
-        };
-        if let Some(at) = values.nulls().and_then(|nulls| nulls.iter().position(|valid| !valid)) {
-            return Err(self.null(position, at / width.max(1)));
         }
         let row = self.row;
         match values.data_type() {
@@ -185,21 +186,6 @@ impl Source<'_> {
             DataType::Float32 => growing.extend(self.path, row, width, values.as_primitive::<Float32Type>().values()),
             _ => growing.extend(self.path, row, width, values.as_primitive::<Float64Type>().values()),
         }
-    }
-
-    /// The range of all values, and the number of them a row.
-    fn uniform(&self, mut offsets: impl Iterator<Item = usize>) -> Result<(std::ops::Range<usize>, usize)> {
-        let start = offsets.next().unwrap_or(0);
-        let (mut end, mut width) = (start, None);
-        for (row, next) in offsets.enumerate() {
-            let found = next - end;
-            let expected = *width.get_or_insert(found);
-            if found != expected {
-                return Err(Error::Ragged { path: self.path(), row: self.row + row, found, expected });
-            }
-            end = next;
-        }
-        Ok((start..end, width.unwrap_or(0)))
     }
 
     fn numbers(&self, position: usize) -> Result<ArrayRef> {
@@ -226,6 +212,71 @@ impl Source<'_> {
         let array = if blank { self.batch.column(position) } else { self.full(position)? };
         into.extend(texts(self.path, array)?);
         Ok(())
+    }
+}
+
+/// A column of lists, and where it is.
+struct Lists<'a> {
+    path: &'a Path,
+    row: usize,
+    column: &'a str,
+}
+
+impl Lists<'_> {
+    fn path(&self) -> PathBuf {
+        self.path.to_owned()
+    }
+
+    fn null(&self, row: usize) -> Error {
+        Error::Null { path: self.path(), row: self.row + row, column: quoted(self.column) }
+    }
+
+    /// Refuses nulls.
+    fn full(&self, array: &ArrayRef) -> Result<()> {
+        match array.logical_nulls().and_then(|nulls| nulls.iter().position(|valid| !valid)) {
+            Some(row) => Err(self.null(row)),
+            None => Ok(()),
+        }
+    }
+
+    /// The values of all rows, and the number of them a row.
+    fn numbers(&self, array: &ArrayRef) -> Result<(ArrayRef, usize)> {
+        self.full(array)?;
+        let (values, width) = match array.data_type() {
+            DataType::FixedSizeList(_, size) => {
+                let list = array.as_fixed_size_list();
+                (list.values().clone(), usize::try_from(*size).unwrap_or(0))
+            }
+            DataType::List(_) => {
+                let list = array.as_list::<i32>();
+                let (range, width) = self.uniform(list.value_offsets().iter().map(|&at| at as usize))?;
+                (list.values().slice(range.start, range.len()), width)
+            }
+            _ => {
+                let list = array.as_list::<i64>();
+                let (range, width) = self.uniform(list.value_offsets().iter().map(|&at| at as usize))?;
+                (list.values().slice(range.start, range.len()), width)
+            }
+        };
+        match values.nulls().and_then(|nulls| nulls.iter().position(|valid| !valid)) {
+            Some(at) => Err(self.null(at / width.max(1))),
+            None => Ok((values, width)),
+        }
+    }
+
+    /// The range of all values, and the number of them a row.
+    fn uniform(&self, mut offsets: impl Iterator<Item = usize>) -> Result<(std::ops::Range<usize>, usize)> {
+        let start = offsets.next().unwrap_or(0);
+        let (mut end, mut width) = (start, None);
+        for (row, next) in offsets.enumerate() {
+            let found = next - end;
+            let expected = *width.get_or_insert(found);
+            if found != expected {
+                return Err(Error::Ragged { path: self.path(), row: self.row + row, found, expected });
+            }
+            end = next;
+        }
+        Ok((start..end, width.unwrap_or(0)))
     }
 }
 

@@ -91,12 +91,13 @@ fn text_column(path: &Path, bytes: &[u8], delimiter: u8, name: Option<&str>) -> 
     let Some(first) = all.first() else { return Ok(Vec::new()) };
     let named = first.iter().any(|field| name.map_or(LABEL_NAMES.contains(&field), |name| name == field));
     // A line of one text may be a label as well: it is a header where the others are numbers.
-    let alone = first.len() == 1 && all.len() > 1;
-    let headed = named
-        || if alone { all[1..].iter().all(|record| number(&record[0]).is_some()) } else { true } && is_header(first);
-    let names: Vec<String> = match headed {
-        true => first.iter().map(str::to_owned).collect(),
-        false => (0..first.len()).map(|position| position.to_string()).collect(),
+    let numbers = all.len() > 1 && all[1..].iter().all(|record| number(&record[0]).is_some());
+    let label = first.len() == 1 && !numbers;
+    let headed = named || (is_header(first) && !label);
+    let names: Vec<String> = if headed {
+        first.iter().map(str::to_owned).collect()
+    } else {
+        (0..first.len()).map(|position| position.to_string()).collect()
     };
     let rows = &all[usize::from(headed)..];
     let columns: Vec<Column> = names.iter().enumerate().map(|(i, name)| csv::column(name, i, rows)).collect();

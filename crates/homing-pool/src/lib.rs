@@ -56,7 +56,9 @@ mod shards;
 mod store;
 mod table;
 mod tensor;
+mod values;
 
+pub use arrow::{embedding_column, list_numbers};
 pub use beside::{check_writable, write_beside};
 pub use column::read_column;
 pub use error::{Error, Result};
@@ -67,3 +69,4 @@ pub use picks::{PickFormat, prepare, write_picks, write_picks_csv};
 pub use pool::{Pool, ReadOptions};
 pub use rows::RowList;
 pub use store::Access;
+pub use values::Values;

@@ -60,7 +60,7 @@ pub(crate) struct Contents {
 }
 
 /// Bytes that tell a format.
-const FRONT: u64 = 4096;
+pub(crate) const FRONT: u64 = 4096;
 
 /// A matrix of embeddings from a file, and the columns read with it.
 #[derive(Debug)]

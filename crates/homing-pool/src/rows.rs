@@ -55,6 +55,24 @@ impl RowList {
         Self::parse(path, format, &map(path)?)
     }
 
+    /// The rows of a pool that are named; none where embeddings are. A pool that is no file has row numbers alone.
+    pub fn rows_of(self, pool: Option<&Pool>) -> Result<Option<Vec<usize>>> {
+        match (self, pool) {
+            (RowList::Indices(rows), _) => Ok(Some(rows)),
+            // The pool may have been shuffled or filtered since; ids tell.
+            (RowList::Named { indices, ids }, Some(pool)) => match pool.ids() {
+                Some(known) if !indices.iter().zip(&ids).all(|(&row, id)| known.get(row) == Some(id)) => {
+                    pool.index_of_ids(&ids).map(Some)
+                }
+                _ => Ok(Some(indices)),
+            },
+            (RowList::Named { indices, .. }, None) => Ok(Some(indices)),
+            (RowList::Ids(ids), Some(pool)) => pool.index_of_ids(&ids).map(Some),
+            (RowList::Ids(_), None) => Err(Error::NoIds { path: "the pool".into() }),
+            (RowList::Embeddings(_), _) => Ok(None),
+        }
+    }
+
     /// Reads `bytes` as if they were a file's.
     #[doc(hidden)]
     pub fn from_bytes(format: Format, bytes: Vec<u8>) -> Result<Self> {

@@ -22,6 +22,7 @@ fn tables_of_text() {
         assert_eq!(column("a.csv", bytes.as_bytes(), None).unwrap(), ["cat", "", "dog"]);
     }
     assert_eq!(column("a.csv", b"cat\ndog\n", None).unwrap(), ["cat", "dog"]);
+    assert_eq!(column("a.csv", b"cat\n", None).unwrap(), ["cat"]);
     assert_eq!(column("a.csv", b"4\n2\n", None).unwrap(), ["4", "2"]);
     assert_eq!(column("a.csv", b"digit\n4\n2\n", None).unwrap(), ["4", "2"]);
     assert_eq!(column("a.csv", b"a,b\nx,y\n", Some("b")).unwrap(), ["y"]);
@@ -37,7 +38,7 @@ fn columns_of_arrow_and_parquet() {
     let labels: ArrayRef = Arc::new(StringArray::from(vec![Some("cat"), None]));
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![7, 8]));
     let batch = batch(vec![("n", numbers), ("label", labels)]);
-    for (name, bytes) in [("a.parquet", parquet(&[batch.clone()])), ("a.arrow", arrow_stream(&[batch]))] {
+    for (name, bytes) in [("a.parquet", parquet(std::slice::from_ref(&batch))), ("a.arrow", arrow_stream(&[batch]))] {
         assert_eq!(column(name, &bytes, None).unwrap(), ["cat", ""]);
         assert_eq!(column(name, &bytes, Some("n")).unwrap(), ["7", "8"]);
         let message = column(name, &bytes, Some("m")).unwrap_err();

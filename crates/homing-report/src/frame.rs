@@ -10,7 +10,7 @@ use super::scale::{Tick, tenth};
 pub const LABEL_HEIGHT: f64 = 14.0;
 
 /// A box to draw in, and the ticks on its axes.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Frame {
     pub width: f64,
     pub height: f64,

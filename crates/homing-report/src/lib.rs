@@ -45,6 +45,28 @@ pub struct Report {
     /// What the figures of the comparison are.
     pub comparison_note: String,
     pub targets: Vec<Target>,
+    pub guarantees: Option<Guarantees>,
+    /// How a network learned from such picks.
+    pub learning: Option<plots::Section>,
+}
+
+/// What the pool can teach about the targets, and what is guaranteed of the picks.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Guarantees {
+    pub verdict: String,
+    pub facts: Vec<Fact>,
+    /// Whether noise, scale and duplicates are sane.
+    pub checks: Vec<Fact>,
+}
+
+/// One number: what it is called, its value, what it means, whether it is exact, where the paper has it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Fact {
+    pub name: String,
+    pub value: String,
+    pub meaning: String,
+    pub kind: &'static str,
+    pub place: &'static str,
 }
 
 /// Where the selection came from and how it was made.
@@ -186,6 +208,8 @@ pub struct Target {
     pub id: Option<String>,
     pub variance_before: f64,
     pub variance_left: f64,
+    /// Share of the prior variance that labels for the whole pool would leave.
+    pub out_of_reach: Option<f64>,
     /// Rank of the pick that removed most of its variance.
     pub helped_most: Option<usize>,
     pub thumbnail: Option<Thumbnail>,
@@ -213,12 +237,14 @@ pub fn render_page(template: &str, page: impl Serialize) -> Result<String> {
     pages.add_template("diagnosis.css", include_str!("diagnosis.css"))?;
     // Names that end in .html are escaped.
     pages.add_template("base.html", include_str!("base.html"))?;
+    pages.add_template("facts.html", include_str!("facts.html"))?;
     pages.add_template("chart.html", include_str!("chart.html"))?;
     pages.add_template("figures.html", include_str!("figures.html"))?;
     pages.add_template("tables.html", include_str!("tables.html"))?;
     pages.add_template("report.html", include_str!("report.html"))?;
     pages.add_template("diagnosis.html", include_str!("diagnosis.html"))?;
     pages.add_template("experiment.css", include_str!("experiment.css"))?;
+    pages.add_template("plots.html", include_str!("plots.html"))?;
     pages.add_template("experiment.html", include_str!("experiment.html"))?;
     Ok(pages.get_template(template)?.render(Serde(page))?)
 }

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::chart::{Axis, Chart, chart};
 use super::map::{Drawing, draw};
-use super::{Contender, Facts, Pick, Report, Target, Thumbnail};
+use super::plots::Section;
+use super::{Contender, Facts, Guarantees, Pick, Report, Target, Thumbnail};
 
 /// Rows of the table of picks.
 pub const MAX_PICKS: usize = 500;
@@ -31,7 +32,9 @@ pub struct Page<'a> {
     comparison_note: &'a str,
     best: Best,
     targets: Vec<TargetRow<'a>>,
+    learning: Option<&'a Section>,
     target_count: usize,
+    guarantees: Option<&'a Guarantees>,
     /// Of all targets that have one, for the cells that name targets.
     pictures: Vec<(usize, &'a Thumbnail)>,
 }
@@ -96,7 +99,9 @@ pub fn page(report: &Report) -> Page<'_> {
             pictured: report.comparison.iter().any(|rule| !rule.first_picks.is_empty()),
         },
         targets: target_rows(&report.targets),
+        learning: report.learning.as_ref(),
         target_count: report.targets.len(),
+        guarantees: report.guarantees.as_ref(),
         pictures: report.targets.iter().filter_map(|target| Some((target.index, target.thumbnail.as_ref()?))).collect(),
     }
 }

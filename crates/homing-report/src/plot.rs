@@ -15,7 +15,7 @@ const BOTTOM: f64 = 34.0;
 const SHADES: usize = 12;
 
 /// A plot, ready to draw.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Plot {
     title: String,
     note: String,
@@ -29,13 +29,13 @@ pub struct Plot {
     scales: (Scale, Scale),
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct Mark {
     class: String,
     d: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct Label {
     class: String,
     x: f64,

@@ -9,7 +9,7 @@ use crate::{Result, render_page};
 pub use crate::plot::{Plot, Size};
 
 /// A page of plots.
-#[derive(Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Page {
     pub title: String,
     pub version: &'static str,
@@ -29,7 +29,7 @@ impl Page {
 }
 
 /// Plots that belong together, with their legend and their figures.
-#[derive(Serialize, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Section {
     pub title: String,
     pub note: String,
@@ -43,7 +43,7 @@ pub struct Section {
 }
 
 /// One entry of a legend.
-#[derive(Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Key {
     pub class: &'static str,
     pub d: &'static str,
@@ -63,16 +63,15 @@ pub fn key(class: &'static str, text: &'static str) -> Key {
     Key { class, d, text, shade: false }
 }
 
-
 /// Pictures side by side, with what they have in common.
-#[derive(Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Strip {
     pub text: String,
     pub pictures: Vec<Picture>,
 }
 
 /// A picture and what it shows.
-#[derive(Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Picture {
     /// As a data address.
     pub source: String,

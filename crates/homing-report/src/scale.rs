@@ -28,7 +28,7 @@ impl Scale {
 }
 
 /// A place on an axis.
-#[derive(Debug, serde::Serialize)]
+#[derive(Debug, Clone, serde::Serialize)]
 pub struct Tick {
     pub at: f64,
     pub label: String,

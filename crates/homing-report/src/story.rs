@@ -1,9 +1,10 @@
 //! A selection as a report tells it.
 
-use homing::{Explanation, Plan, Projection, STRATEGIES, Selection, Task, explain};
+use homing::{Explanation, Noise, Plan, Projection, Result, STRATEGIES, Selection, Task, explain};
 
+use crate::diagnosis::{Diagnosis, Question, checks, facts as guarantee_facts, verdict};
 use crate::text::grouped;
-use crate::{Duplicate, Facts, Map, Near, Pick, Redundant, Report, Served, Target, Thumbnail, Why};
+use crate::{Duplicate, Facts, Guarantees, Map, Near, Pick, Redundant, Report, Served, Target, Thumbnail, Why};
 
 /// Points of the pool that the map shows.
 const MAP_POOL: usize = 3000;
@@ -16,6 +17,9 @@ const SERVES: usize = 3;
 
 /// A target that keeps more than this share of its variance has learned nothing.
 const UNTOUCHED: f64 = 0.9;
+
+/// Rows times picks up to which the guarantees are computed on the way: about a second.
+const DIAGNOSED: usize = 1_000_000;
 
 /// What rows and targets are called, and what they look like.
 pub struct Story<'a> {
@@ -47,23 +51,63 @@ pub fn facts(task: &Task<'_>, plan: &Plan, selection: &Selection) -> Facts {
 }
 
 /// The whole report.
-pub fn tell(task: &Task<'_>, selection: &Selection, facts: Facts, story: &Story<'_>) -> homing::Result<Report> {
+pub fn tell(task: &Task<'_>, selection: &Selection, facts: Facts, story: &Story<'_>) -> Result<Report> {
     let why = explain(task, selection)?;
+    let diagnosis = diagnose(task, selection, facts.seed)?;
     let targets =
         if facts.target_count == 0 { String::new() } else { format!(" for {} targets", grouped(facts.target_count)) };
     let picked = grouped(selection.picks.len());
     let map = map(task, selection);
     task.check_read()?;
+    let guarantees = task.targets.map(|_| guarantees(diagnosis.as_ref(), task, story));
+    let mut warnings = warnings(&why);
+    if let Some(diagnosis) = diagnosis.as_ref().filter(|diagnosis| !diagnosis.out_of_reach().is_empty()) {
+        warnings.push(verdict(diagnosis, facts.rows, |target| target_name(story, target)));
+    }
     Ok(Report {
         title: "Chosen data".into(),
         summary: format!("{picked} of {} rows chosen{targets} by {}", grouped(facts.rows), facts.rule),
         picks: picks(selection, &why, story),
         map: Some(map),
-        targets: target_rows(&why, story),
-        warnings: warnings(&why),
+        targets: target_rows(&why, diagnosis.as_ref(), story),
+        guarantees,
+        warnings,
         facts,
         ..Report::default()
     })
+}
+
+/// What the pool can teach; none without targets, and where it would take long.
+fn diagnose(task: &Task<'_>, selection: &Selection, seed: u64) -> Result<Option<Diagnosis>> {
+    let picks = selection.indices();
+    if task.targets.is_none() || picks.is_empty() || picks.len() * task.pool.rows() > DIAGNOSED {
+        return Ok(None);
+    }
+    let noise = Noise::Std(selection.noise_var.sqrt());
+    let question = Question { task: *task, noise, picks: &picks, count: picks.len(), values: None, seed };
+    Diagnosis::new(&question, |_| ()).map(Some)
+}
+
+fn guarantees(diagnosis: Option<&Diagnosis>, task: &Task<'_>, story: &Story<'_>) -> Guarantees {
+    let rows = task.pool.rows();
+    let Some(diagnosis) = diagnosis else {
+        let verdict =
+            "This pool is large: `homing diagnose POOL --targets FILE --picks FILE` says what it can teach.".into();
+        return Guarantees { verdict, ..Guarantees::default() };
+    };
+    let id = |row: usize| match (story.id)(row) {
+        id if id == row.to_string() => format!("row {row}"),
+        id => format!("{id} (row {row})"),
+    };
+    Guarantees {
+        verdict: verdict(diagnosis, rows, |target| target_name(story, target)),
+        facts: guarantee_facts(diagnosis, id),
+        checks: checks(diagnosis, rows),
+    }
+}
+
+fn target_name(story: &Story<'_>, target: usize) -> String {
+    (story.target_id)(target).unwrap_or_else(|| target.to_string())
 }
 
 /// What a reader should know before trusting the picks.
@@ -107,12 +151,13 @@ fn picks(selection: &Selection, why: &Explanation, story: &Story<'_>) -> Vec<Pic
     selection.picks.iter().zip(&why.picks).map(one).collect()
 }
 
-fn target_rows(why: &Explanation, story: &Story<'_>) -> Vec<Target> {
+fn target_rows(why: &Explanation, diagnosis: Option<&Diagnosis>, story: &Story<'_>) -> Vec<Target> {
     let one = |(index, target): (usize, &homing::TargetStory)| Target {
         index,
         id: (story.target_id)(index),
         variance_before: target.start_var,
         variance_left: target.var,
+        out_of_reach: diagnosis.map(|diagnosis| diagnosis.targets[index].share_out_of_reach()),
         helped_most: (target.best_pick > 0).then_some(target.best_pick),
         thumbnail: (story.target_thumbnail)(index),
     };

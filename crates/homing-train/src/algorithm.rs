@@ -120,8 +120,11 @@ impl Settings {
         self.strategy()?;
         source(&self.candidates)?;
         let refuse = |message: &str| Err(Error::Setting(message.into()));
-        if matches!(self.sigma, Sigma::Laplace(_)) && matches!(self.embedding, Kind::Outputs | Kind::NetworkGradient(_)) {
-            return refuse("a Laplace covariance is one of the last layer's weights; use it with last-layer, output-gradient or loss-gradient");
+        if matches!(self.sigma, Sigma::Laplace(_)) && matches!(self.embedding, Kind::Outputs | Kind::NetworkGradient(_))
+        {
+            return refuse(
+                "a Laplace covariance is one of the last layer's weights; use it with last-layer, output-gradient or loss-gradient",
+            );
         }
         match self.until {
             _ if self.batch_size == 0 => refuse("a round needs at least one pick; give --batch-size 1 or more"),
@@ -159,7 +162,7 @@ pub fn fine_tune(
         let (curve, learned) = update(problem, settings, learner, run, &picks, number)?;
         let accuracy = problem.test.map(|test| accuracy(learner, test)).transpose()?;
         let round = Round { round: number, picks, learned, curve, accuracy };
-        run.commit(&round, learner.save()?)?;
+        run.commit(&round, &learner.save()?)?;
         after(&round);
     }
     run.finish()
@@ -173,7 +176,7 @@ fn choose(
     run: &Run,
     number: usize,
 ) -> Result<Option<Vec<Pick>>> {
-    if let Some(picks) = run.pending()? {
+    if let Some(picks) = run.pending() {
         return Ok(Some(picks));
     }
     let labelled = run.labelled();
@@ -190,12 +193,7 @@ fn choose(
     let embed = |rows: &[usize]| embedder.embed(Examples { inputs: problem.pool, rows });
     let aims = embedder.embed(targets)?;
     // (4) S ~ P_S.
-    let asked = Asked {
-        open: &open,
-        seed: settings.seed_of(CANDIDATES, number),
-        embed: &|rows| Ok(embed(rows)?.into_values()),
-        targets: &|| Ok(aims.clone().into_values()),
-    };
+    let asked = Asked { open: &open, seed: settings.seed_of(CANDIDATES, number), embed: &embed, targets: &aims };
     let candidates = source(&settings.candidates)?.candidates(&asked)?;
     // (7) The kernel over [S, A′]; no matrix of it is formed.
     let pool = embed(&candidates)?;

@@ -1,11 +1,13 @@
 //! Which rows of the pool a round chooses from.
 
-use homing::{Embeddings, Plan, Task, select};
+use std::ops::ControlFlow;
+
+use homing::{Plan, Task, select};
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
-use std::ops::ControlFlow;
 
+use crate::embed::Embedded;
 use crate::{Error, Result};
 
 /// A source of candidates.
@@ -21,9 +23,9 @@ pub struct Round<'a> {
     /// Of the round's random numbers.
     pub seed: u64,
     /// Embeds rows of the pool with the network as it is.
-    pub embed: &'a dyn Fn(&[usize]) -> Result<(Vec<f32>, usize)>,
+    pub embed: &'a dyn Fn(&[usize]) -> Result<Embedded>,
     /// Embeddings of the targets.
-    pub targets: &'a dyn Fn() -> Result<(Vec<f32>, usize)>,
+    pub targets: &'a Embedded,
 }
 
 /// The whole pool.
@@ -53,9 +55,8 @@ pub struct Nearest(pub usize);
 
 impl Source for Nearest {
     fn candidates(&self, round: &Round<'_>) -> Result<Vec<usize>> {
-        let ((pool, dim), (targets, _)) = ((round.embed)(round.open)?, (round.targets)()?);
-        let targets = Embeddings::new(&targets[..], dim)?;
-        let task = Task::new(Embeddings::new(&pool[..], dim)?, Some(targets.into()));
+        let pool = (round.embed)(round.open)?;
+        let task = Task::new(pool.embeddings()?, Some(round.targets.embeddings()?.into()));
         let count = self.0.min(round.open.len());
         let plan = Plan { strategy: "cosine".parse()?, count, ..Plan::default() };
         let nearest = select(&task, &plan, |_| ControlFlow::Continue(()))?;

@@ -63,7 +63,8 @@ impl Draw {
     fn mask<const D: usize>(&mut self, shape: [usize; D], rate: f64) -> Tensor<D> {
         let keep = (1.0 / (1.0 - rate)) as f32;
         let stays = Bernoulli::new(1.0 - rate).expect("a rate below 1");
-        let values = (0..shape.iter().product()).map(|_| if stays.sample(&mut self.rng) { keep } else { 0.0 }).collect();
+        let values =
+            (0..shape.iter().product()).map(|_| if stays.sample(&mut self.rng) { keep } else { 0.0 }).collect();
         Tensor::from_data(TensorData::new::<f32, _>(values, shape), &self.device)
     }
 }

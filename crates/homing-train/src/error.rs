@@ -23,7 +23,9 @@ pub enum Error {
     #[error("the weights do not fit the network: {reason}")]
     Weights { reason: String },
     /// Examples of another shape than the network's.
-    #[error("the network takes examples of {expected} numbers, these have {got}; choose another network or another data set")]
+    #[error(
+        "the network takes examples of {expected} numbers, these have {got}; choose another network or another data set"
+    )]
     Shape { expected: usize, got: usize },
     /// A label beyond the classes.
     #[error("example {row} has the label {label}, but there are {classes} classes, counted from 0")]

@@ -60,7 +60,14 @@ impl<N: Net> Network<N> {
     }
 
     /// Takes one step on the examples at `at`; the network after it, and the loss before.
-    fn step(&self, net: N, lesson: &Lesson<'_>, at: &[usize], class_weights: &[f32], adam: &mut Adam) -> Result<(N, f64)> {
+    fn step(
+        &self,
+        net: N,
+        lesson: &Lesson<'_>,
+        at: &[usize],
+        class_weights: &[f32],
+        adam: &mut Adam,
+    ) -> Result<(N, f64)> {
         let x = self.tensor(lesson.train.examples, at, &adam.device)?;
         let labels: Vec<i64> = at.iter().map(|&i| i64::from(lesson.train.labels[i])).collect();
         let weights: Vec<f32> = labels.iter().map(|&label| class_weights[label as usize]).collect();

@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use homing_pool::write_beside;
-use serde::{Deserialize, Serialize};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::algorithm::{Pick, Round};
 use crate::{Error, Result};
@@ -71,8 +71,8 @@ impl Run {
     }
 
     /// Picks that were being labelled when the run was interrupted.
-    pub(crate) fn pending(&self) -> Result<Option<Vec<Pick>>> {
-        Ok(self.pending.as_ref().map(|pending| pending.picks.clone()))
+    pub(crate) fn pending(&self) -> Option<Vec<Pick>> {
+        self.pending.as_ref().map(|pending| pending.picks.clone())
     }
 
     /// How many of them have been answered for.
@@ -88,8 +88,8 @@ impl Run {
     }
 
     /// Keeps a round: first the network, then the record that makes it count.
-    pub(crate) fn commit(&mut self, round: &Round, weights: Vec<u8>) -> Result<()> {
-        write_beside(&self.model(round.round), |file| file.write_all(&weights))?;
+    pub(crate) fn commit(&mut self, round: &Round, weights: &[u8]) -> Result<()> {
+        write_beside(&self.model(round.round), |file| file.write_all(weights))?;
         write_json(&record(&self.folder, round.round), round)?;
         self.rounds.push(round.clone());
         self.pending = None;
@@ -145,7 +145,10 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 /// Reads what [`write_json`] wrote.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read_to_string(path).map_err(Error::io(path))?;
-    let malformed = |error: serde_json::Error| Error::Malformed { path: path.into(), reason: format!("{error}; it is no file of a run") };
+    let malformed = |error: serde_json::Error| Error::Malformed {
+        path: path.into(),
+        reason: format!("{error}; it is no file of a run"),
+    };
     serde_json::from_str(&text).map_err(malformed)
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use crate::{Error, Result, RowSource};
+use crate::{Error, Interrupt, Result, RowSource};
 
 /// Rows handled together: small enough for the cache, and the same for any number of threads,
 /// so that sums over blocks do not depend on it.
@@ -99,6 +99,7 @@ pub struct Embeddings<'a> {
     values: Values<'a>,
     dim: usize,
     offset: Option<&'a [f64]>,
+    interrupt: Option<&'a Interrupt>,
 }
 
 impl<'a> Embeddings<'a> {
@@ -111,13 +112,27 @@ impl<'a> Embeddings<'a> {
         if !values.len().is_multiple_of(dim) {
             return Err(Error::Ragged { len: values.len(), dim });
         }
-        Ok(Self { values, dim, offset: None })
+        Ok(Self { values, dim, offset: None, interrupt: None })
     }
 
     /// The same rows, each less `offset` (the pool's mean, say).
     pub fn centered(self, offset: &'a [f64]) -> Self {
         assert_eq!(offset.len(), self.dim, "an offset has the embeddings' dimension");
         Self { offset: Some(offset), ..self }
+    }
+
+    /// The same rows; work that reads them ends once `interrupt` is set.
+    pub fn watching(self, interrupt: &'a Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), ..self }
+    }
+
+    /// These rows; work that reads them ends as work that reads `other` does.
+    pub(crate) fn watching_as(self, other: Embeddings<'a>) -> Self {
+        Self { interrupt: other.interrupt, ..self }
+    }
+
+    fn check_interrupt(&self) {
+        self.interrupt.iter().for_each(|interrupt| interrupt.check());
     }
 
     /// Whether an offset is subtracted.
@@ -142,6 +157,7 @@ impl<'a> Embeddings<'a> {
 
     /// Writes the rows of `range` to `out` (range.len() × dim), one after the other.
     pub fn read(&self, range: Range<usize>, out: &mut [f64]) {
+        self.check_interrupt();
         self.values.write_f64(range.start * self.dim..range.end * self.dim, out);
         if let Some(offset) = self.offset {
             for row in out.chunks_exact_mut(self.dim) {
@@ -174,6 +190,7 @@ impl<'a> Embeddings<'a> {
     where
         'a: 'b,
     {
+        self.check_interrupt();
         if let (Values::F32(v), None) = (self.values, self.offset) {
             return &v[range.start * self.dim..range.end * self.dim];
         }
@@ -184,6 +201,7 @@ impl<'a> Embeddings<'a> {
 
     /// Writes the rows of `range` to `out` as f32.
     fn read_f32(&self, range: Range<usize>, out: &mut [f32]) {
+        self.check_interrupt();
         if self.offset.is_none() {
             return self.values.write_f32(range.start * self.dim..range.end * self.dim, out);
         }

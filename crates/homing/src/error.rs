@@ -108,6 +108,16 @@ pub enum Error {
         /// The closest name that exists.
         nearest: &'static str,
     },
+    /// No such name, of something that has few.
+    #[error("there is no {what} '{name}'; choose {choices}")]
+    UnknownName {
+        /// What it would name.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// The names that exist.
+        choices: &'static str,
+    },
     /// The rule reads class probabilities.
     #[error(
         "the rule '{rule}' needs the class probabilities of every pool row; give them, or choose a rule that does without"
@@ -154,6 +164,9 @@ pub enum Error {
     /// A read of a [`RowSource`](crate::RowSource) failed, for this reason.
     #[error("{0}")]
     Unreadable(String),
+    /// An [`Interrupt`](crate::Interrupt) was set.
+    #[error("interrupted")]
+    Interrupted,
     /// A combination that cannot be served.
     #[error("{0}")]
     Unsupported(&'static str),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::f64::consts::E;
+use std::str::FromStr;
 
 use rand::RngExt;
 use rand::seq::index;
@@ -28,6 +29,24 @@ pub enum Greedy {
         /// How many parts.
         parts: usize,
     },
+}
+
+impl FromStr for Greedy {
+    type Err = Error;
+
+    /// `exact`, `stochastic:EPSILON` or `partitioned:PARTS`.
+    fn from_str(text: &str) -> Result<Self> {
+        let choices = "exact, stochastic:EPSILON (0.1, say) or partitioned:PARTS (8, say)";
+        let unknown = || Error::UnknownName { what: "way to be greedy", name: text.into(), choices };
+        match text.split_once(':') {
+            None if text == "exact" => Ok(Greedy::Exact),
+            Some(("stochastic", epsilon)) => {
+                Ok(Greedy::Stochastic { epsilon: epsilon.parse().map_err(|_| unknown())? })
+            }
+            Some(("partitioned", parts)) => Ok(Greedy::Partitioned { parts: parts.parse().map_err(|_| unknown())? }),
+            _ => Err(unknown()),
+        }
+    }
 }
 
 impl Greedy {

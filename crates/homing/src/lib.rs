@@ -38,6 +38,7 @@ mod error;
 mod evidence;
 mod explain;
 mod greedy;
+mod interrupt;
 mod irreducible;
 mod kernels;
 pub mod laplace;
@@ -68,8 +69,11 @@ pub use error::{Error, Result};
 pub use evidence::{NoiseFit, fit_noise};
 pub use explain::{Explanation, TargetStory, Why, closest_pick, explain};
 pub use greedy::Greedy;
+pub use interrupt::Interrupt;
 pub use irreducible::irreducible_vars;
-pub use kernels::{Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product, Scaled, fold_covariance};
+pub use kernels::{
+    Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product, Scaled, fold_covariance, kernel_named,
+};
 pub use points::Points;
 pub use posterior::Posterior;
 pub use projection::Projection;

@@ -31,7 +31,7 @@ impl Part {
     /// Greedy picks among its rows, numbered as in the pool.
     fn select(&self, task: &Task<'_>, plan: &Plan) -> Result<Selection> {
         let part = Task {
-            pool: self.points.view(task.pool.dim())?.into(),
+            pool: self.points.view(task.pool.dim())?.watching_as(task.pool.embeddings()).into(),
             observed_rows: &[],
             forbidden: &[],
             costs: self.costs.as_deref(),

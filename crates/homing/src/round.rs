@@ -44,7 +44,7 @@ impl Setup<'_, '_> {
     ) -> Scorer<'t, 'b, impl Fn(usize) -> f64 + Sync> {
         let noise_at = |row: usize| self.noise_at(row);
         let strategy = &self.plan.strategy;
-        Scorer { strategy, tracker, rows: None, noise_at, seed: self.plan.seed, pick: picks as u64 }
+        Scorer { strategy, tracker, rows: None, noise_at, seed: self.plan.seed, pick: (self.plan.made + picks) as u64 }
     }
 }
 
@@ -130,7 +130,7 @@ impl<'s, 'a> Round<'s, 'a> {
                     self.source = Source::Top(top.into_iter());
                 }
                 Source::Sample { size, read } => {
-                    let rows = sample(limits, *size, setup.plan.seed, picks.len() as u64);
+                    let rows = sample(limits, *size, setup.plan.seed, (setup.plan.made + picks.len()) as u64);
                     *read += rows.len();
                     return best_of(setup, ledger, picks, limits, &rows, self.number);
                 }

@@ -79,7 +79,7 @@ fn choose(
     let round_size = plan.round_size.unwrap_or(plan.count);
     let ended = 'rounds: loop {
         let size = round_size.min(plan.count - picks.len());
-        let number = (picks.len() / round_size) as u64;
+        let number = ((plan.made + picks.len()) / round_size) as u64;
         let mut round = Round::open(&setup, &mut ledger, &picks, &limits, size, number)?;
         for i in 0..size {
             let Some((index, score)) = round.next(&mut ledger, &picks, &mut limits)? else {

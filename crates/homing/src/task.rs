@@ -72,6 +72,8 @@ pub struct Plan {
     pub round_size: Option<usize>,
     /// Seed of everything random.
     pub seed: u64,
+    /// Picks that were made in earlier calls, which this one continues: rounds and random numbers are counted from there.
+    pub made: usize,
     /// When to stop before `count` picks.
     pub stop: Stop,
     /// Most picks of each group number; groups beyond the list have no limit.
@@ -95,6 +97,7 @@ impl Default for Plan {
             target_sampling: TargetSampling::All,
             round_size: None,
             seed: 0,
+            made: 0,
             stop: Stop::default(),
             quotas: Vec::new(),
             budget: None,

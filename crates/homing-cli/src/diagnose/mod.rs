@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use homing_pool::{Access, Pool, ReadOptions, write_beside};
+use homing_pool::{Access, Pool, Values, write_beside};
 use homing_report::diagnosis::{Diagnosis, Names, Question, Target, render};
 use serde::Serialize;
 
-use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, named_rows, refuse_overwriting};
+use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, picked_rows, refuse_overwriting};
 use crate::terminal::{Steps, grouped};
 
 #[derive(Args)]
@@ -98,7 +98,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     let inputs =
         Inputs::open(&files, &arguments.columns, &LimitArguments { cost_column: column, ..Default::default() })?;
     let picks = match &arguments.picks {
-        Some(path) => named_rows(path, &inputs.source.pool)?,
+        Some(path) => picked_rows(path, &inputs.source.pool)?,
         None => Vec::new(),
     };
     let values = match file {
@@ -129,16 +129,12 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
 
 /// Numbers a row, from a file with a row for each of the pool's.
 fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
-    let file = Pool::open(path, &ReadOptions::default())
-        .context("--values needs a table or an array of rows by columns, one column for one value a row")?;
-    if file.rows() != rows {
-        let (got, path) = (grouped(file.rows()), path.display());
+    let values = Values::open(path).context("--values")?;
+    if values.rows != rows {
+        let (got, path) = (grouped(values.rows), path.display());
         bail!("{path} has {got} rows of values but the pool has {}; give one a row", grouped(rows));
     }
-    let mut values = vec![0.0; rows * file.dim()];
-    file.embeddings().read(0..rows, &mut values);
-    file.embeddings().check_read()?;
-    Ok(values)
+    Ok(values.numbers)
 }
 
 /// A column of numbers, or labels as one column a class.

@@ -5,7 +5,8 @@ use std::io::Write;
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table};
 use homing::Task;
-use homing_report::diagnosis::{Diagnosis, Fact, checks, facts, reach_note, verdict};
+use homing_report::Fact;
+use homing_report::diagnosis::{Diagnosis, checks, facts, reach_note, verdict};
 
 use crate::inputs::Inputs;
 use crate::terminal::{grouped, plain_table, short};

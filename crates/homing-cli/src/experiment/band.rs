@@ -59,7 +59,7 @@ pub fn page(seed: u64) -> Result<Page> {
             key("wider", "width that holds for every ρ"),
             key("obs", "label"),
         ],
-        table: Vec::new(),
+        ..Section::default()
     };
     Ok(Page::new(
         "Confidence without a prior",
@@ -145,7 +145,7 @@ fn coverage(seed: u64) -> Result<Section> {
         ),
         columns: 2,
         plots,
-        keys: Vec::new(),
         table,
+        ..Section::default()
     })
 }

@@ -85,7 +85,7 @@ pub fn page() -> Result<Page> {
         columns: 2,
         plots: objectives,
         keys: vec![key("l itl", "Γ_{n−1}"), key("wider", "γ_n/n, between its bounds")],
-        table: Vec::new(),
+        ..Section::default()
     });
     Ok(Page::new(
         "Convergence to what is irreducible",

@@ -64,6 +64,7 @@ pub fn page() -> Result<Page> {
             key("l floor", "rate of Table 3, scaled"),
         ],
         table,
+        ..Section::default()
     };
     Ok(Page::new("Information capacity", "How much there is to learn from n labels, kernel by kernel.", vec![section]))
 }

@@ -80,7 +80,8 @@ pub fn page() -> Result<Page> {
         key("target-dots", "targets A"),
         Key { class: "", d: "", text: "variance, from 0 to 1", shade: true },
     ];
-    let section = Section { title: "Where ITL looks".into(), note, columns: 2, plots, keys, table, ..Section::default() };
+    let section =
+        Section { title: "Where ITL looks".into(), note, columns: 2, plots, keys, table, ..Section::default() };
     Ok(Page::new(
         "Kinds of transductive learning",
         "How can we learn f on the targets by observing it on the pool? The paper’s Figure 1, computed.",

@@ -66,9 +66,18 @@ pub fn page(seed: u64) -> Result<Page> {
             key("target-ruler", "targets A"),
         ];
         let note = format!(
-            "{PICKS} labels each. Matérn kernel with ν = 5/2 and length {LENGTH}, noise ρ = {NOISE}; the labels shown are without error."
+            "{PICKS} labels each. Matérn kernel with ν = 5/2 and length {LENGTH}, noise ρ = {NOISE}; the labels shown are without error, \
+             and those at nearly one place cover one another."
         );
-        sections.push(Section { title: situation.name.into(), note, columns: 2, plots, keys, table, ..Section::default() });
+        sections.push(Section {
+            title: situation.name.into(),
+            note,
+            columns: 2,
+            plots,
+            keys,
+            table,
+            ..Section::default()
+        });
     }
     Ok(Page::new(
         "What the same labels teach",

@@ -16,7 +16,6 @@ use clap::{Args, ValueEnum};
 use homing_pool::{check_writable, write_beside};
 
 use crate::terminal::plain_table;
-use homing_report::plots::Page;
 
 #[derive(Args)]
 pub struct Arguments {

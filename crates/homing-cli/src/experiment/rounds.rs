@@ -45,7 +45,15 @@ pub fn page(seed: u64) -> Result<Page> {
         "Mean posterior variance of the targets on a line, after each label; the table has it after {}. Random: mean of {RUNS} runs.",
         ROUNDS / 2
     );
-    let section = Section { title: "Variance of the targets".into(), note, columns: 3, plots, keys: Vec::new(), table, ..Section::default() };
+    let section = Section {
+        title: "Variance of the targets".into(),
+        note,
+        columns: 3,
+        plots,
+        keys: Vec::new(),
+        table,
+        ..Section::default()
+    };
     Ok(Page::new(
         "Variance against rounds",
         "Directed rules come near the floor with a few labels; undirected ones pay for the whole pool.",

@@ -10,7 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, FromArgMatches};
+use homing_report::plots::Section;
 use homing_train::{Kind, Run, Settings, Until, fine_tune, read_json, write_json};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
@@ -37,9 +38,10 @@ pub struct Arguments {
 /// What a run depends on: its plan.
 #[derive(Args, Clone, Serialize, Deserialize)]
 pub struct Asked {
-    /// Pool: MNIST or CIFAR files, tiles, an image folder, a table with labels, or embeddings with labels.
-    #[arg(value_name = "DATA", required_unless_present = "resume", default_value = "")]
-    data: PathBuf,
+    /// Pool: MNIST or CIFAR files, tiles, an image folder, a table with labels, embeddings with labels, or `digits`, which the
+    /// binary carries.
+    #[arg(value_name = "DATA", required_unless_present = "resume")]
+    data: Option<PathBuf>,
     #[command(flatten)]
     open: setup::Open,
     #[command(flatten)]
@@ -97,7 +99,8 @@ struct Choosing {
 #[derive(Args, Clone, Serialize, Deserialize)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
-    /// cnn, linear, mlp:WIDTHS; by default cnn for images and linear for rows of numbers.
+    /// cnn, linear, mlp:WIDTHS, efficientnet-b0 or efficientnet-lite0 (the last two with --weights; their frozen part runs once,
+    /// what it makes of the images is kept in the cache); by default cnn for images and linear for rows of numbers.
     #[arg(long)]
     model: Option<String>,
     /// Weights that the network starts from, as safetensors.
@@ -139,9 +142,13 @@ impl Asked {
         rules
     }
 
+    fn data(&self) -> &Path {
+        self.data.as_deref().unwrap_or(Path::new(""))
+    }
+
     /// What the data are called.
     fn name(&self) -> String {
-        self.data.file_name().unwrap_or(self.data.as_os_str()).to_string_lossy().into_owned()
+        self.data().file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Refuses what cannot be, before anything is written.
@@ -199,25 +206,47 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let data = setup.fingerprint()?;
     match known {
         Some(known) if known != data => {
-            bail!("the data in {} are not those that the run began with; restore them, or start a run of its own", asked.data.display())
+            bail!(
+                "the data in {} are not those that the run began with; restore them, or start a run of its own",
+                asked.data().display()
+            )
         }
         Some(_) => {}
-        None => asked.check(&setup).and_then(|()| start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data }))?,
+        None => asked.check(&setup).and_then(|()| {
+            start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data })
+        })?,
     }
     let results = go(&folder, &asked, &setup, arguments.quiet)?;
     results.write(&folder.join("results.csv"))?;
     report::write(&folder.join("report.html"), &asked, &setup, &results)?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", results.table())?;
-    writeln!(out, "{}", results.note(&asked, &setup))?;
-    writeln!(out, "The report is {}, the network {}.", folder.join("report.html").display(), results.network(&folder).display())?;
+    writeln!(out, "{}", results.note())?;
+    writeln!(
+        out,
+        "The report is {}, the network {}.",
+        folder.join("report.html").display(),
+        results.network(&folder).display()
+    )?;
     Ok(())
+}
+
+/// The learning curves of a run with the given arguments in a folder of its own.
+pub fn learning(arguments: &[&str], folder: &Path) -> Result<Section> {
+    let command = Asked::augment_args(clap::Command::new("finetune").no_binary_name(true));
+    let asked = Asked::from_arg_matches(&command.try_get_matches_from(arguments)?)?;
+    let results = go(folder, &asked, &Setup::open(&asked)?, false)?;
+    Ok(report::curves(&results))
 }
 
 /// A folder with its plan, refused where something is in it already.
 fn start(folder: &Path, plan: &Plan) -> Result<()> {
     if folder.join("plan.json").exists() {
-        bail!("{} holds a run already; go on with `--resume {}`, or name another folder", folder.display(), folder.display());
+        bail!(
+            "{} holds a run already; go on with `--resume {}`, or name another folder",
+            folder.display(),
+            folder.display()
+        );
     }
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         bail!("{} is not empty; name another folder", folder.display());
@@ -233,7 +262,9 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
     let quiet = quiet || asked.choosing.labels == "ask";
     let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(total as u64), target);
-    bar.set_style(ProgressStyle::with_template("{bar:24} {pos}/{len} rounds · {msg} · {eta} left").expect("a fixed template"));
+    bar.set_style(
+        ProgressStyle::with_template("{bar:24} {pos}/{len} rounds · {msg} · {eta} left").expect("a fixed template"),
+    );
     let mut results = Results::new(rules.clone());
     for seed in asked.seed..asked.seed + asked.seeds {
         let split = setup.split(asked, seed)?;
@@ -243,11 +274,13 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
             let mut run = Run::open(&folder.join(format!("{rule}-{seed}")))?;
             bar.inc(run.rounds().len() as u64);
             let mut learner = setup.learner(asked)?;
-            let mut oracle = setup.oracle(asked)?;
+            let mut oracle = setup.oracle(asked);
             let mut share = results::Share::new(run.rounds(), &split);
             fine_tune(&problem, &settings, &mut *learner, &mut *oracle, &mut run, |round| {
                 share.count(round, &split);
-                let accuracy = round.accuracy.map_or_else(String::new, |accuracy| format!(" · accuracy {:.1} %", 100.0 * accuracy));
+                let accuracy = round
+                    .accuracy
+                    .map_or_else(String::new, |accuracy| format!(" · accuracy {:.1} %", 100.0 * accuracy));
                 bar.set_message(format!("{rule}, seed {seed}{accuracy} · {} from the task", share.percent()));
                 bar.inc(1);
             })?;

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use anyhow::Result;
 use homing_data::Dataset;
 use homing_train::{Answer, Error, Oracle};
 
@@ -65,7 +64,7 @@ impl Person<'_> {
                 if coloured {
                     write!(out, "\x1b[38;2;{top};{top};{top};48;2;{bottom};{bottom};{bottom}m▀")?;
                 } else {
-                    write!(out, "{}", [' ', '.', ':', 'o', '#'][(top + bottom) / 2 * 4 / 255])?;
+                    write!(out, "{}", [' ', '.', ':', 'o', '#'][usize::midpoint(top, bottom) * 4 / 255])?;
                 }
             }
             writeln!(out, "{}", if coloured { "\x1b[0m" } else { "" })?;

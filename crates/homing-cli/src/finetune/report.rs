@@ -8,7 +8,7 @@ use homing_pool::write_beside;
 use homing_report::plots::{Page, Picture, Plot, Section, Size, Strip};
 
 use super::Asked;
-use super::results::{Results, Row};
+use super::results::{Curve, Results, Row};
 use super::setup::Setup;
 use crate::terminal::grouped;
 
@@ -35,23 +35,19 @@ pub fn write(path: &Path, asked: &Asked, setup: &Setup, results: &Results) -> Re
 
 type Figure = fn(&Row) -> Option<f64>;
 
-fn curves(results: &Results) -> Section {
+pub fn curves(results: &Results) -> Section {
     let figures: [(&str, &str, Figure); 3] = [
         ("Accuracy", "on test examples of the task", |row| row.accuracy),
         ("Picks from the task", "share of all picks so far", |row| row.share),
         ("Information of a round", "about the targets, in nats", |row| Some(row.information)),
     ];
     let plots = figures.into_iter().filter_map(|(title, note, figure)| curve(results, title, note, figure)).collect();
-    let note = if results.seeds() > 1 {
-        format!("Means over {} seeds, with one standard error.", results.seeds())
-    } else {
-        "One seed.".into()
-    };
+    let note = results.note();
     Section { title: "Learning curves".into(), note, columns: 2, plots, table: results.cells(), ..Section::default() }
 }
 
 fn curve(results: &Results, title: &str, note: &str, figure: Figure) -> Option<Plot> {
-    let curves: Vec<(&str, Vec<(usize, f64, f64)>)> =
+    let curves: Vec<(&str, Curve)> =
         results.rules.iter().map(|(rule, rows)| (rule.as_str(), Results::curve(rows, figure))).collect();
     let most = curves.iter().flat_map(|(_, curve)| curve).map(|&(picks, ..)| picks).max()?;
     let top = curves.iter().flat_map(|(_, curve)| curve).map(|&(_, mean, error)| mean + error).fold(0.0, f64::max);

@@ -8,9 +8,8 @@ use comfy_table::Table;
 use homing_pool::write_beside;
 use homing_train::Round;
 
-use super::Asked;
-use super::setup::{Setup, Split};
-use crate::terminal::{grouped, plain_table};
+use super::setup::Split;
+use crate::terminal::plain_table;
 
 /// Picks so far, and how many of them are of the task.
 #[derive(Clone, Copy, Default)]
@@ -54,6 +53,9 @@ pub struct Row {
     pub rows: Vec<usize>,
 }
 
+/// Picks so far, mean and standard error.
+pub type Curve = Vec<(usize, f64, f64)>;
+
 /// All rounds, rule by rule.
 pub struct Results {
     pub rules: Vec<(String, Vec<Row>)>,
@@ -83,7 +85,7 @@ impl Results {
     }
 
     /// Mean and standard error of a figure over the seeds, for each number of picks.
-    pub fn curve(rows: &[Row], figure: impl Fn(&Row) -> Option<f64>) -> Vec<(usize, f64, f64)> {
+    pub fn curve(rows: &[Row], figure: impl Fn(&Row) -> Option<f64>) -> Curve {
         let rounds = rows.iter().map(|row| row.round).max().unwrap_or(0);
         let at = |round: usize| {
             let of_round: Vec<&Row> = rows.iter().filter(|row| row.round == round).collect();
@@ -143,9 +145,12 @@ impl Results {
         seeds.len()
     }
 
-    pub fn note(&self, asked: &Asked, setup: &Setup) -> String {
-        let seeds = if asked.seeds == 1 { "One seed".to_owned() } else { format!("Means ± one standard error over {} seeds", asked.seeds) };
-        format!("{seeds}; a pool of {} examples.", grouped(setup.data.train.inputs.len()))
+    /// What the figures are.
+    pub fn note(&self) -> String {
+        match self.seeds() {
+            1 => "One seed.".into(),
+            seeds => format!("Means over {seeds} seeds, with one standard error."),
+        }
     }
 
     /// Where the network of the main rule is.

@@ -1,11 +1,13 @@
 //! Data and task of a run: what is chosen from, for whom, and what the result is measured on.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use homing_data::{Data, Dataset, Inputs, OpenOptions};
+use homing_train::models::efficientnet::{Design, EfficientNet, cache_folder, feature_maps};
 use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -14,6 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Asked;
 use super::person::Person;
+use crate::digits;
+use crate::terminal::Bar;
 
 /// How data sets are read.
 #[derive(Args, Clone, Serialize, Deserialize)]
@@ -67,9 +71,30 @@ pub struct TaskArguments {
 /// Share of a set without a test part that is held out.
 const HELD_OUT: usize = 5;
 
+/// The examples themselves, or what a frozen trunk makes of them.
+struct Shown {
+    train: Inputs,
+    test: Option<Inputs>,
+    targets: Option<Inputs>,
+}
+
+/// What kind of network learns.
+enum Kind {
+    /// One that is named and drawn.
+    Named(String),
+    /// The last block of an EfficientNet.
+    LastBlock(Box<EfficientNet>),
+}
+
+/// The name of the digits that the binary carries.
+const DIGITS: &str = "digits";
+
 pub struct Setup {
     pub data: Data,
     targets: Option<Dataset>,
+    /// What the network is shown of the three.
+    shown: Shown,
+    net: Kind,
     /// The network's class of every class of the data.
     classes: Vec<Option<u32>>,
     /// Labels that a file gives the pool's rows.
@@ -79,7 +104,8 @@ pub struct Setup {
 impl Setup {
     pub fn open(asked: &Asked) -> Result<Self> {
         let options = asked.open.options();
-        let data = homing_data::open(&asked.data, &options)?;
+        let built_in = asked.data().as_os_str() == DIGITS && !asked.data().exists();
+        let data = if built_in { digits::data() } else { homing_data::open(asked.data(), &options)? };
         let targets = match &asked.task.targets {
             Some(path) => Some(homing_data::open(path, &options)?.train),
             None => None,
@@ -102,9 +128,12 @@ impl Setup {
             file => Some(from_file(Path::new(file), &data.train)?),
         };
         if asked.choosing.labels == "data" && data.train.labels.iter().all(Option::is_none) {
-            bail!("the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask");
+            bail!(
+                "the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask"
+            );
         }
-        Ok(Self { data, targets, classes, labels })
+        let (net, shown) = shown(asked, &data, targets.as_ref())?;
+        Ok(Self { data, targets, shown, net, classes, labels })
     }
 
     /// Of everything that a result depends on in the data.
@@ -114,19 +143,22 @@ impl Setup {
         parts.into_iter().flatten().map(of).collect()
     }
 
-    pub fn oracle<'a>(&'a self, asked: &Asked) -> Result<Box<dyn Oracle + 'a>> {
-        Ok(match &self.labels {
+    pub fn oracle<'a>(&'a self, asked: &Asked) -> Box<dyn Oracle + 'a> {
+        match &self.labels {
             None if asked.choosing.labels == "ask" => Box::new(Person { data: &self.data.train }),
             None => Box::new(Known(&self.data.train.labels)),
             Some(labels) => Box::new(Known(labels)),
-        })
+        }
     }
 
     pub fn learner(&self, asked: &Asked) -> Result<Box<dyn Learner>> {
-        let shape = self.data.train.inputs.shape();
-        let name = asked.learning.model.as_deref().unwrap_or(if shape.len() == 3 { "cnn" } else { "linear" });
         let outputs = self.classes.iter().flatten().count();
-        let mut learner = models::network(name, shape, outputs, &device(&asked.learning.device)?)?;
+        let device = device(&asked.learning.device)?;
+        let name = match &self.net {
+            Kind::LastBlock(net) => return Ok(models::last_block(net, outputs, &device)),
+            Kind::Named(name) => name,
+        };
+        let mut learner = models::network(name, self.data.train.inputs.shape(), outputs, &device)?;
         if let Some(path) = &asked.learning.weights {
             let weights = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
             learner.load(weights)?;
@@ -144,37 +176,32 @@ impl Setup {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let train = &self.data.train;
         let mut open: Vec<usize> = (0..train.inputs.len()).collect();
-        let held = match &self.data.test {
-            Some(test) => test,
-            None => {
-                open.shuffle(&mut rng);
-                train
-            }
-        };
-        let mut rows: Vec<usize> = match &self.data.test {
-            Some(test) => (0..test.inputs.len()).collect(),
-            None => open.split_off(open.len() - open.len() / HELD_OUT),
+        let (held, mut rows): (&Dataset, Vec<usize>) = if let Some(test) = &self.data.test {
+            (test, (0..test.inputs.len()).collect())
+        } else {
+            open.shuffle(&mut rng);
+            (train, open.split_off(open.len() - open.len() / HELD_OUT))
         };
         open.sort_unstable();
         rows.retain(|&row| held.labels[row].is_some_and(|label| self.classes[label as usize].is_some()));
         rows.shuffle(&mut rng);
         let mut rest = rows.split_off(rows.len() / 2);
         rows.truncate(asked.task.valid_count);
-        let targets = match &self.targets {
-            Some(targets) => (&targets.inputs, (0..targets.inputs.len()).collect()),
-            None => {
-                let count = asked.task.target_count;
-                if count == 0 || count >= rest.len() {
-                    bail!(
-                        "{count} targets cannot be drawn from {} held-out examples of the task; give --target-count fewer, at least 1",
-                        rest.len()
-                    );
-                }
-                (&held.inputs, rest.drain(..count).collect())
-            }
+        let count = asked.task.target_count;
+        let shown = self.shown.test.as_ref().unwrap_or(&self.shown.train);
+        let targets = if let Some(targets) = &self.shown.targets {
+            (targets, (0..targets.len()).collect())
+        } else if count == 0 || count >= rest.len() {
+            let left = rest.len();
+            bail!(
+                "{count} targets cannot be drawn from {left} held-out examples of the task; give --target-count fewer, at least 1"
+            )
+        } else {
+            (shown, rest.drain(..count).collect())
         };
         rest.truncate(asked.task.test_count);
-        Ok(Split { setup: self, open, targets, valid: Part::new(self, held, rows), test: Part::new(self, held, rest) })
+        let part = |rows| Part::new(self, held, shown, rows);
+        Ok(Split { setup: self, open, targets, valid: part(rows), test: part(rest) })
     }
 }
 
@@ -190,7 +217,7 @@ pub struct Split<'a> {
 impl Split<'_> {
     pub fn problem(&self) -> Problem<'_> {
         Problem {
-            pool: &self.setup.data.train.inputs,
+            pool: &self.setup.shown.train,
             open: &self.open,
             targets: Examples { inputs: self.targets.0, rows: &self.targets.1 },
             classes: &self.setup.classes,
@@ -212,10 +239,10 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(setup: &Setup, data: &'a Dataset, rows: Vec<usize>) -> Self {
+    fn new(setup: &Setup, data: &Dataset, inputs: &'a Inputs, rows: Vec<usize>) -> Self {
         let label = |&row: &usize| data.labels[row].and_then(|label| setup.classes[label as usize]);
         let labels = rows.iter().filter_map(label).collect();
-        Self { inputs: &data.inputs, rows, labels }
+        Self { inputs, rows, labels }
     }
 
     fn labelled(&self) -> Option<Labelled<'_>> {
@@ -224,19 +251,48 @@ impl<'a> Part<'a> {
     }
 }
 
+/// The network that was asked for, and what it is shown.
+fn shown(asked: &Asked, data: &Data, targets: Option<&Dataset>) -> Result<(Kind, Shown)> {
+    let images = data.train.inputs.shape().len() == 3;
+    let name = asked.learning.model.as_deref().unwrap_or(if images { "cnn" } else { "linear" });
+    let Some(design) = Design::named(name) else {
+        let same = |part: &Dataset| part.inputs.clone();
+        let shown = Shown { train: same(&data.train), test: data.test.as_ref().map(same), targets: targets.map(same) };
+        return Ok((Kind::Named(name.into()), shown));
+    };
+    let Some(weights) = &asked.learning.weights else {
+        bail!("{name} needs its weights; give them with --weights, as safetensors");
+    };
+    let net = EfficientNet::open(weights, design)?;
+    let trunk = net.trunk(&device(&asked.learning.device)?);
+    let folder = cache_folder()?;
+    let maps = |part: &Dataset| -> Result<Inputs> {
+        let rows: Vec<usize> = (0..part.inputs.len()).collect();
+        let bar = Bar::counting("feature maps", rows.len(), false);
+        let examples = Examples { inputs: &part.inputs, rows: &rows };
+        let maps = feature_maps(&trunk, examples, &folder, |done| {
+            bar.set(done);
+            ControlFlow::Continue(())
+        })?;
+        bar.finish();
+        maps.context("the feature maps were not finished")
+    };
+    let shown = Shown {
+        train: maps(&data.train)?,
+        test: data.test.as_ref().map(maps).transpose()?,
+        targets: targets.map(maps).transpose()?,
+    };
+    Ok((Kind::LastBlock(Box::new(net)), shown))
+}
+
 /// The classes of the task numbered in the order of their names in the data; without a task all of them.
 fn classes(names: &[String], task: Option<&[String]>) -> Result<Vec<Option<u32>>> {
     if let Some(unknown) = task.into_iter().flatten().find(|name| !names.contains(name)) {
         bail!("there is no class {unknown:?}; the data have {}", some_of(names));
     }
-    let mut next = 0;
-    Ok(names
-        .iter()
-        .map(|name| {
-            let wanted = task.is_none_or(|task| task.contains(name));
-            wanted.then(|| std::mem::replace(&mut next, next + 1))
-        })
-        .collect())
+    let mut numbers = 0..;
+    let wanted = |name: &String| task.is_none_or(|task| task.contains(name));
+    Ok(names.iter().map(|name| if wanted(name) { numbers.next() } else { None }).collect())
 }
 
 fn some_of(names: &[String]) -> String {
@@ -262,7 +318,12 @@ fn from_file(path: &Path, data: &Dataset) -> Result<Vec<Option<u32>>> {
         let row = if by_row { name.parse().ok().filter(|&row| row < labels.len()) } else { ids.get(name).copied() };
         let Some(row) = row else { bail!("{}, line {}: the pool has no {name:?}", path.display(), line + 2) };
         let Some(class) = data.classes.iter().position(|known| known == class) else {
-            bail!("{}, line {}: there is no class {class:?}; the data have {}", path.display(), line + 2, some_of(&data.classes));
+            bail!(
+                "{}, line {}: there is no class {class:?}; the data have {}",
+                path.display(),
+                line + 2,
+                some_of(&data.classes)
+            );
         };
         labels[row] = Some(class as u32);
     }

@@ -6,4 +6,4 @@ mod words;
 
 pub use numbers::{Descent, Diagnosis, Question, Target, descent};
 pub use page::render;
-pub use words::{Fact, Names, checks, facts, guarantee, reach_note, verdict};
+pub use words::{Names, checks, facts, guarantee, reach_note, verdict};

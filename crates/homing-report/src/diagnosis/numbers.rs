@@ -46,7 +46,7 @@ impl Target {
 
     /// Share of the prior variance that the picks have taken.
     pub fn share_reached(&self) -> f64 {
-        1.0 - share(self.now, self.prior)
+        share(self.prior - self.now, self.prior)
     }
 
     pub fn is_out_of_reach(&self) -> bool {
@@ -56,6 +56,11 @@ impl Target {
 
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// A large number in a sentence.
+fn rounded(x: f64) -> String {
+    if x < 1e6 { format!("{x:.0}") } else { format!("{x:.0e}") }
 }
 
 /// What is asked.
@@ -79,6 +84,8 @@ pub struct Diagnosis {
     /// The rows that κ is about: the picks, or without any what ITL would pick.
     pub batch: Vec<usize>,
     pub picks: usize,
+    /// Picks that were observed before.
+    pub observed_again: usize,
     /// I(f_A; y_B) of the batch.
     pub information: f64,
     pub objective: Objective,
@@ -124,6 +131,7 @@ impl Diagnosis {
             irreducible_rows: reach.irreducible_rows,
             labelled_rows: reach.labelled_rows,
             picks: picks.len(),
+            observed_again: picks.iter().filter(|row| start.observed().contains(row)).count(),
             information,
             objective,
             next,
@@ -152,7 +160,8 @@ impl Diagnosis {
     pub fn least_reachable(&self) -> Vec<&Target> {
         let mut order: Vec<&Target> = self.targets.iter().collect();
         let key = |target: &Target| (target.share_out_of_reach(), 1.0 - target.share_reached());
-        order.sort_by(|a, b| key(b).partial_cmp(&key(a)).expect("shares are numbers").then(a.index.cmp(&b.index)));
+        let falling = |(a, x): (f64, f64), (b, y): (f64, f64)| b.total_cmp(&a).then(y.total_cmp(&x));
+        order.sort_by(|a, b| falling(key(a), key(b)).then(a.index.cmp(&b.index)));
         order
     }
 
@@ -160,9 +169,10 @@ impl Diagnosis {
     pub fn warnings(&self, rows: usize) -> Vec<String> {
         let mut warnings = Vec::new();
         let relative = self.noise_var / self.scale.mean_var;
-        if relative > 10.0 {
+        if relative.is_finite() && relative > 10.0 {
             warnings.push(format!(
-                "The noise ρ² is {relative:.0} times the pool's mean variance: every row looks like noise. Lower --noise-std."
+                "The noise ρ² is {} times the pool's mean variance: every row looks like noise. Lower --noise-std.",
+                rounded(relative)
             ));
         } else if relative < 1e-6 {
             warnings.push(format!(
@@ -175,16 +185,18 @@ impl Diagnosis {
                 let side = if factor > 1.0 { "larger" } else { "smaller" };
                 let times = factor.max(1.0 / factor);
                 warnings.push(format!(
-                    "The values speak for a noise {times:.0} times {side} than ρ²: try --noise-std {}.",
+                    "The values speak for a noise {} times {side} than ρ²: try --noise-std {}.",
+                    rounded(times),
                     short(fit.noise_var.sqrt())
                 ));
             }
         }
         let ratio = self.scale.target_var / self.scale.mean_var;
-        if !(0.1..=10.0).contains(&ratio) {
-            let (larger, times) = if ratio > 1.0 { ("larger", ratio) } else { ("smaller", 1.0 / ratio) };
+        let (larger, times) = if ratio > 1.0 { ("larger", ratio) } else { ("smaller", 1.0 / ratio) };
+        if times.is_finite() && times > 10.0 {
             warnings.push(format!(
-                "The targets' mean variance is {times:.0} times {larger} than the pool's; embed and scale both the same way."
+                "The targets' mean variance is {} times {larger} than the pool's; embed and scale both the same way.",
+                rounded(times)
             ));
         }
         if self.scale.max_var > 100.0 * self.scale.median_var && self.scale.median_var > 0.0 {
@@ -203,6 +215,18 @@ impl Diagnosis {
         let zero = self.scale.zero_rows;
         if zero > 0 {
             warnings.push(format!("{zero} of {rows} rows have no variance at all: they can teach nothing."));
+        }
+        let empty = self.targets.iter().filter(|target| target.prior == 0.0).count();
+        if empty > 0 {
+            let all = self.targets.len();
+            warnings
+                .push(format!("{empty} of {all} targets have no variance at all: nothing can be learned about them."));
+        }
+        if self.observed_again > 0 {
+            warnings.push(format!(
+                "{} of the picks are among the observed rows: each counts as one more label.",
+                self.observed_again
+            ));
         }
         if self.duplicates.near_share > 0.5 {
             let percent = 100.0 * self.duplicates.near_share;

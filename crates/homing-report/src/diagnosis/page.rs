@@ -4,9 +4,9 @@ use homing::Task;
 use serde::Serialize;
 
 use super::numbers::{Descent, Diagnosis, Target, descent};
-use super::words::{Fact, Names, checks, facts, guarantee, reach_note, verdict};
+use super::words::{Names, checks, facts, guarantee, reach_note, verdict};
 use crate::text::grouped;
-use crate::{Axis, Chart, Result, chart_at, render_page};
+use crate::{Axis, Chart, Fact, Result, chart_at, render_page};
 
 /// Rows of the table of targets.
 const MAX_TARGETS: usize = 200;

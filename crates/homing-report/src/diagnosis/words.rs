@@ -3,6 +3,7 @@
 use homing::NEAR;
 
 use super::numbers::{Diagnosis, OUT_OF_REACH};
+use crate::Fact;
 use crate::text::{grouped, short};
 
 /// Targets that a sentence names.
@@ -12,16 +13,6 @@ const NAMED: usize = 8;
 pub struct Names<'a> {
     pub row: &'a dyn Fn(usize) -> String,
     pub target: &'a dyn Fn(usize) -> String,
-}
-
-/// One number: what it is called, its value, what it means, whether it is exact, where the paper has it.
-#[derive(serde::Serialize)]
-pub struct Fact {
-    pub name: String,
-    pub value: String,
-    pub meaning: String,
-    pub kind: &'static str,
-    pub place: &'static str,
 }
 
 /// One sentence about what a pool of so many rows cannot do.
@@ -87,7 +78,7 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
         fact(
             format!("F({batch} rows)"),
             nats(diagnosis.information),
-            format!("what {what} tell about the targets"),
+            format!("what {what} tell about f at the targets, free of noise"),
             "exact",
             "Eq. 3",
         ),
@@ -101,7 +92,7 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
         fact(
             format!("κ_{batch}"),
             between(kappa.lower, kappa.upper),
-            format!("submodularity ratio of {what}"),
+            ratio_meaning(diagnosis, what),
             if kappa.is_exact() { "exact" } else { "bound … sample" },
             "Eq. 5",
         ),
@@ -119,6 +110,15 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
     }
     facts.push(theorem(diagnosis));
     facts
+}
+
+/// What κ is about, and what its lower end says where that is next to nothing.
+fn ratio_meaning(diagnosis: &Diagnosis, what: &str) -> String {
+    let ratio = diagnosis.ratio;
+    if ratio.is_exact() || ratio.lower >= 0.01 {
+        return format!("submodularity ratio of {what}");
+    }
+    format!("submodularity ratio of {what}; some row tells so little about the targets that its bound promises nothing")
 }
 
 fn batch_name(diagnosis: &Diagnosis) -> &'static str {
@@ -146,7 +146,7 @@ fn theorem(diagnosis: &Diagnosis) -> Fact {
     let reducible = homing::theory::reducible_bound(&diagnosis.constants, diagnosis.capacity.upper, n);
     let (value, meaning) = match reducible {
         None => ("unknown".to_owned(), "λ_min of a pool this large is not computed".to_owned()),
-        Some(bound) if bound.is_infinite() => (
+        Some(bound) if !bound.is_finite() => (
             "infinite".to_owned(),
             "the pool's rows are linearly dependent: λ_min(K_SS) = 0, the theorem says nothing".to_owned(),
         ),
@@ -165,14 +165,12 @@ pub fn checks(diagnosis: &Diagnosis, rows: usize) -> Vec<Fact> {
         kind,
         place,
     };
+    let times_of_pool = |value: f64, what: &str| {
+        let times = value / scale.mean_var;
+        if times.is_finite() { format!("{} × the pool's{what}", short(times)) } else { "the pool has none".to_owned() }
+    };
     let mut checks = vec![
-        fact(
-            "noise ρ²",
-            short(*noise_var),
-            format!("{} × the pool's mean variance", short(noise_var / scale.mean_var)),
-            "given",
-            "Asm. B.2",
-        ),
+        fact("noise ρ²", short(*noise_var), times_of_pool(*noise_var, " mean variance"), "given", "Asm. B.2"),
         fact(
             "variance of a row",
             short(scale.mean_var),
@@ -180,13 +178,7 @@ pub fn checks(diagnosis: &Diagnosis, rows: usize) -> Vec<Fact> {
             "exact",
             "App. D.1",
         ),
-        fact(
-            "variance of a target",
-            short(scale.target_var),
-            format!("{} × the pool's", short(scale.target_var / scale.mean_var)),
-            "exact",
-            "App. D.1",
-        ),
+        fact("variance of a target", short(scale.target_var), times_of_pool(scale.target_var, ""), "exact", "App. D.1"),
         fact(
             "shared by all rows",
             format!("{:.0} %", 100.0 * scale.common_share),

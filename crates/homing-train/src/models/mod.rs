@@ -20,7 +20,7 @@ use crate::{Error, Result};
 const PIXELS: (f32, f32) = (127.5, 127.5);
 const AS_THEY_ARE: (f32, f32) = (0.0, 1.0);
 
-const NAMES: &str = "cnn for images, linear or mlp:256,128 for rows of numbers";
+const NAMES: &str = "cnn, efficientnet-b0 or efficientnet-lite0 for images, linear or mlp:256,128 for rows of numbers";
 
 /// The network of a name for examples of `shape`: `cnn`, `linear`, or `mlp:WIDTHS`.
 pub fn network(name: &str, shape: &[usize], classes: usize, device: &Device) -> Result<Box<dyn Learner>> {
@@ -36,6 +36,11 @@ pub fn network(name: &str, shape: &[usize], classes: usize, device: &Device) -> 
         (_, Some(Some(widths)), _) => Ok(Box::new(Network::new(Mlp::new(size, &widths, classes, draw), device, scale))),
         _ => Err(Error::Setting(format!("there is no network {name:?}; use {NAMES}"))),
     }
+}
+
+/// The last block of an EfficientNet with a head for `classes`, as a learner of feature maps.
+pub fn last_block(net: &efficientnet::EfficientNet, classes: usize, device: &Device) -> Box<dyn Learner> {
+    Box::new(Network::new(net.last_block(classes, &mut Draw::new(0, 0, device)), device, AS_THEY_ARE))
 }
 
 /// Numbers above 0 with commas between them.

@@ -1,6 +1,6 @@
 //! The four kinds of embeddings against their definitions.
 
-use homing_train::{Embedder, Examples, Inputs, Kind, Learner, Lesson, Labelled, Sketch, Until};
+use homing_train::{Embedder, Examples, Inputs, Kind, Labelled, Learner, Lesson, Sketch, Until};
 
 use crate::world::{Bars, cnn, mlp, noise};
 
@@ -146,7 +146,8 @@ fn a_sketch_keeps_inner_products_on_average() {
 
 #[test]
 fn every_kind_has_a_name() {
-    for name in ["last-layer", "loss-gradient", "output-gradient", "network-gradient", "network-gradient:64", "outputs"] {
+    for name in ["last-layer", "loss-gradient", "output-gradient", "network-gradient", "network-gradient:64", "outputs"]
+    {
         assert_eq!(name.parse::<Kind>().unwrap().to_string(), name);
     }
     let message = "first-layer".parse::<Kind>().unwrap_err().to_string();

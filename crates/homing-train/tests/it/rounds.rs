@@ -115,7 +115,10 @@ fn rounds_pick_new_rows_label_them_and_learn_the_task() {
     assert_eq!(rounds[3].learned, of_task);
     assert!(rounds.iter().all(|round| round.accuracy.is_some()));
     let names: Vec<String> = files(folder.path()).into_keys().collect();
-    assert_eq!(names, ["model.safetensors", "rounds/0001.json", "rounds/0002.json", "rounds/0003.json", "rounds/0004.json"]);
+    assert_eq!(
+        names,
+        ["model.safetensors", "rounds/0001.json", "rounds/0002.json", "rounds/0003.json", "rounds/0004.json"]
+    );
 }
 
 #[test]
@@ -130,7 +133,8 @@ fn an_interrupted_run_ends_with_the_same_bytes() {
         for answers in [0, 1, 4, 8] {
             let broken = tempfile::tempdir().unwrap();
             for _ in 0..3 {
-                let error = world.go(&settings, broken.path(), &mut Tired(Known(&world.known), answers / 3)).unwrap_err();
+                let error =
+                    world.go(&settings, broken.path(), &mut Tired(Known(&world.known), answers / 3)).unwrap_err();
                 assert_eq!(error.to_string(), "nobody answers");
             }
             world.go(&settings, broken.path(), &mut Known(&world.known)).unwrap();

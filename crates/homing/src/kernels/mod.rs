@@ -1,11 +1,13 @@
 //! Kernels: the covariance k(x, x′) of the function's values at two points.
 
+mod named;
 mod precomputed;
 mod product;
 mod scaled;
 mod separate;
 mod stationary;
 
+pub use named::kernel_named;
 pub use precomputed::Precomputed;
 pub use product::Product;
 pub use scaled::Scaled;

@@ -13,7 +13,7 @@ const COLUMNS: usize = 64;
 /// k(x, x′) = Σ_cj s_cj g_c g′_c h_j h′_j for points [g, h]: the linear kernel of g ⊗ h, each of its coordinates scaled by √s_cj.
 ///
 /// The table s is written as a sum of few products of a row and a column where there is such a sum
-/// (s_cj = 1/(λ_c λ_j + τ) takes 5 to 30 of them), so that C + w numbers a term do the work of C·w. Columns of s that are one
+/// (s_cj = 1/(λ_c λ_j + τ) takes fewer than 30 of them), so that C + w numbers a term do the work of C·w. Columns of s that are one
 /// number throughout are one term together.
 #[derive(Debug, Clone)]
 pub struct Scaled {

@@ -7,6 +7,7 @@ mod engines;
 mod explanations;
 mod greedy;
 mod hard_cases;
+mod interrupt;
 mod kernels;
 mod laplace;
 mod limits;

@@ -1,0 +1,46 @@
+//! Numbers that go with the rows of a pool.
+
+use std::path::Path;
+
+use crate::npy::tensor;
+use crate::pool::FRONT;
+use crate::store::{Access, Store};
+use crate::tensor::Dtype;
+use crate::{Error, Format, Pool, ReadOptions, Result};
+
+/// Some numbers a row, one row after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Values {
+    /// All of them.
+    pub numbers: Vec<f64>,
+    /// Rows.
+    pub rows: usize,
+}
+
+impl Values {
+    /// Reads the number columns of a table or the columns of an array; an array of one dimension is one column.
+    pub fn open(path: &Path) -> Result<Self> {
+        if let Ok(Format::Npy) = Format::of(path)
+            && let Some(numbers) = column(path)?
+        {
+            return Ok(Self { rows: numbers.len(), numbers });
+        }
+        let pool = Pool::open(path, &ReadOptions { access: Access::Map, ..ReadOptions::default() })?;
+        let mut numbers = vec![0.0; pool.rows() * pool.dim()];
+        pool.embeddings().read(0..pool.rows(), &mut numbers);
+        Ok(Self { numbers, rows: pool.rows() })
+    }
+}
+
+/// The numbers of a one-dimensional array.
+fn column(path: &Path) -> Result<Option<Vec<f64>>> {
+    let store = Store::open(path, Access::Map)?;
+    Format::Npy.check(path, &store.front(FRONT)?)?;
+    let tensor = tensor(path, &store)?;
+    match (&tensor.header.dtype, &tensor.header.shape[..]) {
+        (_, [0]) => Err(Error::NoRows { path: path.to_owned() }),
+        (Dtype::Float(_) | Dtype::Integer { .. } | Dtype::Bool, [_]) => tensor.numbers().map(Some),
+        (dtype, [_]) => Err(Error::Dtype { path: path.to_owned(), dtype: dtype.name() }),
+        _ => Ok(None),
+    }
+}

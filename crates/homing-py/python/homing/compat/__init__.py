@@ -1,0 +1,1 @@
+"""Homing with the manners of other libraries."""

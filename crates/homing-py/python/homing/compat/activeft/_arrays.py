@@ -1,0 +1,127 @@
+"""Between what activeft's users hold and NumPy: tensors come back as tensors, arrays as arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def is_tensor(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] == "torch" or (hasattr(x, "detach") and hasattr(x, "cpu"))
+
+
+def to_numpy(x: Any) -> Array:
+    """A matrix of floats; bfloat16 and float16 widen to float32."""
+    if is_tensor(x):
+        x = x.detach().cpu()
+        x = x if str(x.dtype) in ("torch.float32", "torch.float64") else x.float()
+        return np.ascontiguousarray(x.numpy())
+    array = np.asarray(x)
+    return np.ascontiguousarray(array if array.dtype in (np.float32, np.float64) else array.astype(np.float32))
+
+
+def rows_of(dataset: Any) -> Any:
+    """All rows of a data set, as one tensor or array."""
+    if isinstance(dataset, np.ndarray) or is_tensor(dataset):
+        return dataset
+    rows = [dataset[i] for i in range(len(dataset))]
+    if rows and is_tensor(rows[0]):
+        import torch
+
+        return torch.stack(rows)
+    return np.stack([np.asarray(row) for row in rows])
+
+
+def matrix(x: Any) -> Any:
+    """Rows of more than two dimensions, flattened; only what goes through a model has those."""
+    return x.reshape(len(x), -1)
+
+
+def in_batches(f: Callable[[Any], Any], model: Any, data: Any, size: int) -> Any:
+    """What a model makes of data, batch by batch, on the model's device and without gradients."""
+    import torch
+
+    data = data if is_tensor(data) else torch.as_tensor(np.asarray(data))
+    parameters = iter(model.parameters()) if hasattr(model, "parameters") else iter(())
+    first = next(parameters, None)
+    device = first.device if first is not None else data.device
+    if hasattr(model, "eval"):
+        model.eval()
+    with torch.no_grad():
+        return torch.cat([f(data[at : at + size].to(device)).detach().cpu() for at in range(0, len(data), size)])
+
+
+class Picks(np.ndarray[Any, Any]):
+    """Row numbers that index, and that unpack to everything that was returned with them.
+
+    >>> rows = np.array([3, 1])
+    >>> picks = Picks.of(rows, (rows, np.array([0.5, 0.2])))
+    >>> indices, values = picks
+    >>> np.arange(10)[picks], values
+    (array([3, 1]), array([0.5, 0.2]))
+    """
+
+    parts: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, indices: Array, parts: tuple[Any, ...]) -> Picks:
+        picks = np.asarray(indices).view(cls)
+        picks.parts = parts
+        return picks
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.parts[key]
+
+
+@functools.cache
+def _tensor_picks() -> Any:
+    """The same for tensors."""
+    import torch
+
+    class TensorPicks(torch.Tensor):  # type: ignore[misc, unused-ignore]
+        __torch_function__ = torch._C._disabled_torch_function_impl
+        parts: tuple[Any, ...]
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(self.parts)
+
+        def __len__(self) -> int:
+            return len(self.parts)
+
+        def __getitem__(self, key: Any) -> Any:
+            return self.parts[key]
+
+    return TensorPicks
+
+
+def picks(indices: Array, parts: tuple[Any, ...], like: Any) -> Any:
+    """Parts that also index as the indices do, tensors where `like` is one."""
+    if not is_tensor(like):
+        return Picks.of(indices, parts)
+    import torch
+
+    tensor = torch.Tensor._make_subclass(_tensor_picks(), torch.from_numpy(np.ascontiguousarray(indices)))
+    tensor.parts = parts
+    return tensor
+
+
+def pair(indices: Array, values: Array, like: Any) -> Any:
+    """(indices, values) of the kind that the data was, which also index as the indices do."""
+    if not is_tensor(like):
+        return picks(indices, (indices, values), like)
+    import torch
+
+    parts = (torch.from_numpy(np.ascontiguousarray(indices)), torch.from_numpy(np.asarray(values, dtype=np.float32)))
+    return picks(indices, parts, like)

@@ -1,0 +1,78 @@
+"""activeft's loader of the next batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from homing.compat.activeft.acquisition_functions import VTL, AcquisitionFunction, Targeted, UndirectedVTL
+
+
+class ActiveDataLoader:
+    """Chooses the next batch of a data set by an acquisition function.
+
+    ``batch = dataset[loader.next(model)]`` and ``indices, values = loader.next(model)`` both work.
+    """
+
+    def __init__(
+        self, dataset: Any, batch_size: int, acquisition_function: AcquisitionFunction, device: Any = None
+    ) -> None:
+        if len(dataset) == 0:
+            raise AssertionError("Data must be non-empty")
+        if batch_size <= 0:
+            raise AssertionError("Batch size must be positive")
+        self.dataset, self.batch_size = dataset, batch_size
+        self.acquisition_function, self.device = acquisition_function, device
+
+    @classmethod
+    def initialize(
+        cls,
+        dataset: Any,
+        target: Any,
+        batch_size: int,
+        device: Any = None,
+        subsampled_target_frac: float = 1,
+        max_target_size: int | None = None,
+        mini_batch_size: int = 1_000,
+        embedding_batch_size: int = 100,
+        num_workers: int = 0,
+        subsample_acquisition: bool = False,
+        force_targeted: bool = False,
+        *,
+        strict: bool = False,
+        seed: int | None = None,
+    ) -> ActiveDataLoader:
+        """VTL if there is a target or will be one, else undirected VTL."""
+        function: AcquisitionFunction
+        if target is not None or force_targeted:
+            function = VTL(
+                [] if target is None else target,
+                subsampled_target_frac=subsampled_target_frac,
+                max_target_size=max_target_size,
+                mini_batch_size=mini_batch_size,
+                embedding_batch_size=embedding_batch_size,
+                num_workers=num_workers,
+                subsample=subsample_acquisition,
+                strict=strict,
+                seed=seed,
+            )
+        else:
+            function = UndirectedVTL(
+                mini_batch_size=mini_batch_size,
+                embedding_batch_size=embedding_batch_size,
+                num_workers=num_workers,
+                subsample=subsample_acquisition,
+                strict=strict,
+                seed=seed,
+            )
+        return cls(dataset, batch_size, function, device)
+
+    def next(self, model: Any = None) -> Any:
+        """The next batch as (indices, values)."""
+        return self.acquisition_function.select(self.batch_size, model, self.dataset, self.device)
+
+    def with_target(self, target: Any) -> ActiveDataLoader:
+        """This loader with another target."""
+        if not isinstance(self.acquisition_function, Targeted):
+            raise AssertionError("Acquisition function must be targeted")
+        self.acquisition_function.set_target(target)
+        return self

@@ -1,0 +1,30 @@
+"""activeft's data sets over inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Dataset:
+    """Inputs: ``len(dataset)`` of them, ``dataset[i]`` one or some."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.data[index]
+
+
+class InputDataset(Dataset):
+    """The inputs of a data set of (input, label)."""
+
+    def __init__(self, dataset: Any) -> None:
+        super().__init__(dataset)
+        self.dataset = dataset
+
+    def __getitem__(self, index: Any) -> Any:
+        x, _ = self.dataset[index]
+        return x

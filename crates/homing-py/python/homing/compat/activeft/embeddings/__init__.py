@@ -1,0 +1,7 @@
+"""activeft's embeddings of models: classes to inherit from."""
+
+from __future__ import annotations
+
+from homing.compat.activeft.embeddings import classification, empirical_ntk
+
+__all__ = ["classification", "empirical_ntk"]

@@ -1,0 +1,174 @@
+"""The paper's theory as numbers: what a pool can teach, how far picks have come, and what is guaranteed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from homing import _homing, _inputs
+from homing._diagnose import Bounds
+from homing._homing import (
+    calibrated_width,
+    confidence_width,
+    gaussian_growth,
+    guarantee,
+    laplace_growth,
+    linear_growth,
+    matern_growth,
+    objective_bound,
+)
+from homing._inputs import Embeddings, Rows
+from homing._select import Question
+
+
+class Sampled(NamedTuple):
+    """What Lemma F.1 says of one target."""
+
+    inclusion: float
+    """The chance that a round has it."""
+    at_least: float
+    """It is in at least so many rounds …"""
+    probability: float
+    """… with this probability or more."""
+
+
+class Constants(NamedTuple):
+    """What the bounds are made of."""
+
+    max_var: float
+    """Largest prior variance of a row."""
+    max_total_var: float
+    """Largest prior variance of a label."""
+    least_eigenvalue: float | None
+    """λ_min(K_SS); None where the pool is too large to know."""
+
+
+def sampled(weight: float, size: int, rounds: int) -> Sampled:
+    """Lemma F.1 for a target drawn with probability `weight` in each of `size` draws a round, after so many rounds."""
+    return Sampled(*_homing.sampled(weight, size, rounds))
+
+
+class Model:
+    """A Gaussian process with its pool S, targets A, noise ρ² and observations.
+
+    >>> import numpy as np
+    >>> pool = np.array([[1, 0], [0.9, 0.1], [0, 0.4]])
+    >>> model = Model(pool, np.array([[0.8, 0.3]]), noise_std=0.5)
+    >>> after = model.given([1])
+    >>> bool(after.target_vars()[0] < model.target_vars()[0])
+    True
+    >>> model.objective() <= model.capacity(1).upper
+    True
+    """
+
+    def __init__(
+        self,
+        pool: Embeddings,
+        targets: Embeddings | None,
+        noise_std: float | None = None,
+        observed: Rows | None = None,
+        threads: int | None = None,
+        **inputs: Any,
+    ) -> None:
+        question = Question(pool, targets, **inputs)
+        self._rows = question.pool.rows
+        known = _checked(observed, self._rows)
+        self._model = _homing.Model(question.task, noise_std, known, threads)
+
+    @property
+    def observed(self) -> list[int]:
+        """The rows that were observed, in order."""
+        return self._model.observed
+
+    def given(self, rows: Rows) -> Model:
+        """The same process after further observations."""
+        after = Model.__new__(Model)
+        after._rows = self._rows
+        after._model = self._model.given(_checked(rows, self._rows))
+        return after
+
+    def noise_var(self) -> float:
+        """ρ²."""
+        return self._model.noise_var()
+
+    def prior_vars(self) -> npt.NDArray[np.float64]:
+        """σ²_0 of every target."""
+        return np.array(self._model.prior_vars())
+
+    def target_vars(self) -> npt.NDArray[np.float64]:
+        """σ²_n of every target."""
+        return np.array(self._model.target_vars())
+
+    def irreducible_vars(self) -> npt.NDArray[np.float64]:
+        """η²_S of every target: what stays with f known on the whole pool."""
+        return np.array(self._model.irreducible_vars())
+
+    def labelled_vars(self) -> npt.NDArray[np.float64]:
+        """The variance of every target with each row labelled once."""
+        return np.array(self._model.labelled_vars())
+
+    def gains(self) -> npt.NDArray[np.float64]:
+        """I(f_A; y_x | D) of every row x, in nats."""
+        return np.array(self._model.gains())
+
+    def information(self) -> float:
+        """I(f_A; y_D): what the observations tell about the targets, in nats."""
+        return self._model.information()
+
+    def objective(self) -> float:
+        """Γ_n: the most that one more observation tells about the targets (Eq. 6)."""
+        return self._model.objective()
+
+    def next_pick(self) -> tuple[int, float] | None:
+        """The row that ITL picks next, and its gain; None when all are observed."""
+        return self._model.next_pick()
+
+    def capacity(self, n: int) -> Bounds:
+        """γ_n: the most that n rows tell about anything (Section 2)."""
+        return Bounds(*self._model.capacity(n))
+
+    def submodularity_ratio(self, batch: Rows, seed: int = 0) -> Bounds:
+        """κ of a batch (Definition C.1)."""
+        return Bounds(*self._model.submodularity_ratio(_checked(batch, self._rows), seed))
+
+    def boundary(self, target: int, goal: float, most: int = 10) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Rows that bring a target's variance to `goal` (an approximate Markov boundary, Definition D.3), at most so many.
+
+        The variances are those before the first row and after each.
+        """
+        rows, variances = self._model.boundary(target, goal, most)
+        return np.array(rows, dtype=np.int64), np.array(variances)
+
+    def constants(self) -> Constants:
+        """What the bounds of Theorem 3.1 are made of."""
+        return Constants(*self._model.constants())
+
+    def reducible_bound(self, n: int) -> float | None:
+        """C·γ_n/√n: bounds σ²_n − η²_S where the pool is among the targets (Theorem 3.1); None where unknown."""
+        return self._model.reducible_bound(n)
+
+
+def _checked(rows: Rows | None, count: int) -> list[int]:
+    numbers = _inputs.rows(rows, "rows", count)
+    if len(numbers) and (numbers.min() < 0 or numbers.max() >= count):
+        raise ValueError(f"row {numbers.max()} is named, but the pool has only {count} rows (counted from 0)")
+    return [int(row) for row in numbers]
+
+
+__all__ = [
+    "Bounds",
+    "Constants",
+    "Model",
+    "Sampled",
+    "calibrated_width",
+    "confidence_width",
+    "gaussian_growth",
+    "guarantee",
+    "laplace_growth",
+    "linear_growth",
+    "matern_growth",
+    "objective_bound",
+    "sampled",
+]

@@ -1,0 +1,199 @@
+"""Everything that people hold embeddings in gives the same picks, in place where the layout allows it."""
+
+import subprocess
+import sys
+
+import homing
+import ml_dtypes
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from homing._inputs import data
+
+
+def picks(pool, targets, **more):
+    return homing.select(pool, targets, 8, **more).indices.tolist()
+
+
+def table(array, kind=pa.float32(), fixed=True, chunks=1):
+    parts = []
+    for part in np.array_split(array, chunks):
+        flat = pa.array(part.reshape(-1), kind)
+        offsets = np.arange(0, part.size + 1, part.shape[1], dtype=np.int32)
+        lists = pa.FixedSizeListArray.from_arrays(flat, part.shape[1]) if fixed else pa.ListArray.from_arrays(offsets, flat)
+        parts.append(lists)
+    return pa.table({"id": [f"r{i}" for i in range(len(array))], "embedding": pa.chunked_array(parts)})
+
+
+def test_number_formats(pool, targets):
+    for kind in [np.float64, np.float16, ml_dtypes.bfloat16]:
+        stored = pool.astype(kind)
+        assert picks(stored, targets) == picks(stored.astype(np.float32), targets), kind
+    assert data(pool.astype(ml_dtypes.bfloat16), "pool").dtype == "bfloat16"
+
+
+def test_lists_and_single_targets(pool, targets):
+    assert picks(pool, targets.tolist()) == picks(pool, targets.astype(np.float64))
+    assert picks(pool, targets[0]) == picks(pool, targets[:1])
+    assert picks([[1, 0]] * 4 + pool[:20, :2].tolist(), [[1, 0]])
+
+
+def test_mapped_arrays(pool, targets, tmp_path):
+    np.save(tmp_path / "pool.npy", pool)
+    mapped = np.load(tmp_path / "pool.npy", mmap_mode="r")
+    assert not mapped.flags.writeable
+    assert picks(mapped, targets) == picks(pool, targets)
+
+
+def test_layouts_that_cannot_be_looked_at_are_refused(pool, targets):
+    for bad, match in [
+        (np.asfortranarray(pool), "Fortran order; pass numpy.ascontiguousarray"),
+        (pool[::2], "view with gaps"),
+        (pool[:, :6], "view with gaps"),
+        (pool.reshape(20, 20, 12), "shape"),
+        (np.ma.masked_invalid(pool), "masked"),
+        (pool.astype(">f4"), "byte order"),
+        (pool.astype(np.int64), "int64; floats are wanted"),
+        (pool.astype(np.uint16), "uint16; floats are wanted"),
+        (pool.astype(object), "object; floats are wanted"),
+        (np.empty((0, 12), np.float32), "empty"),
+        ([[1.0, 2.0], [3.0]], "ragged"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=match):
+            homing.select(bad, targets, 3)
+    # Targets are few, and copied where they must be.
+    assert picks(pool, np.asfortranarray(targets)) == picks(pool, targets)
+    assert picks(pool, np.repeat(targets, 2, axis=0)[::2]) == picks(pool, targets)
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize("chunks", [1, 7])
+def test_arrow_columns(pool, targets, kind, fixed, chunks):
+    pool = pool.astype(np.float16).astype(kind.to_pandas_dtype())
+    arrow = table(pool, kind, fixed, chunks)
+    want = picks(pool, targets)
+    assert picks(arrow, targets) == want
+    assert picks(arrow["embedding"], targets) == want
+    assert picks(arrow.rename_columns(["id", "x"]), targets, embedding="x") == want
+    assert picks(arrow.slice(3, 200), targets) == picks(pool[3:203].copy(), targets)
+    assert data(arrow, "pool").place == "arrow"
+
+
+def test_arrow_refusals(pool, targets):
+    ragged = pa.table({"embedding": [[1.0, 2.0], [3.0]]})
+    with pytest.raises(ValueError, match="row 1 .* has 1 values"):
+        homing.select(ragged, targets, 1)
+    with pytest.raises(ValueError, match="row 1 .* has no value in column .embedding"):
+        homing.select(pa.table({"embedding": [[1.0, 2.0], None]}), targets, 1)
+    with pytest.raises(ValueError, match="embedding NAME"):
+        homing.select(pa.table({"a": [[1.0]], "b": [[1.0]]}), targets, 1)
+    with pytest.raises(ValueError, match="row of floats"):
+        homing.select(pa.array(["x"]), targets, 1)
+
+
+def test_pandas(pool, targets):
+    frame = pd.DataFrame(pool)
+    assert picks(np.ascontiguousarray(frame.to_numpy()), targets) == picks(pool, targets)
+    lists = pd.DataFrame({"e": list(pool)})
+    assert picks(lists, targets, embedding="e") == picks(pool, targets)
+
+
+def test_datasets(pool, targets, tmp_path):
+    datasets = pytest.importorskip("datasets")
+    whole = datasets.Dataset.from_dict(
+        {"text": [str(i) for i in range(len(pool))], "embedding": pool},
+        features=datasets.Features(
+            {"text": datasets.Value("string"), "embedding": datasets.List(datasets.Value("float32"), length=12)}
+        ),
+    )
+    want = picks(pool, targets)
+    assert picks(whole, targets) == want
+    assert picks(whole["embedding"], targets) == want
+    # The rows of a dataset are not those of its table once it has been shuffled or filtered.
+    order = np.random.default_rng(3).permutation(len(pool))[:150]
+    for some in [whole.select(order.tolist()), whole.select(order.tolist()).with_format("numpy")]:
+        assert some._indices is not None
+        assert picks(some, targets) == picks(pool[order].copy(), targets)
+    column = whole.select(order.tolist())["embedding"]
+    assert picks(column, targets) == picks(pool[order].copy(), targets)
+    even = whole.filter(lambda row: int(row["text"]) % 2 == 0)
+    assert picks(even, targets) == picks(pool[::2].copy(), targets)
+    whole.shuffle(seed=1).flatten_indices().save_to_disk(str(tmp_path / "saved"))
+    assert len(picks(str(tmp_path / "saved"), targets)) == 8
+    with pytest.raises(TypeError, match="one split"):
+        homing.select(datasets.DatasetDict({"train": whole}), targets, 3)
+
+
+def test_files(pool, targets, tmp_path):
+    want = picks(pool, targets)
+    np.save(tmp_path / "pool.npy", pool)
+    np.save(tmp_path / "targets.npy", targets)
+    assert picks(tmp_path / "pool.npy", str(tmp_path / "targets.npy")) == want
+    for access in ["map", "read"]:
+        assert picks(tmp_path / "pool.npy", targets, pool_access=access) == want
+    file = table(pool).append_column("source", pa.array(["web", "book"] * 200))
+    file = file.append_column("price", pa.array(np.ones(400)))
+    pa.parquet.write_table(file, tmp_path / "pool.parquet")
+    made = homing.select(tmp_path / "pool.parquet", targets, 8, groups="source", quotas={"web": 3}, costs="price")
+    assert made.ids == [f"r{row}" for row in made.indices]
+    assert sum(row % 2 == 0 for row in made) <= 3
+    assert "id" in made.to_pandas()
+    made.report(tmp_path / "x.html")
+    assert f"r{made.indices[0]}<" in (tmp_path / "x.html").read_text()
+    first = homing.select(tmp_path / "pool.parquet", targets, 3)
+    first.to_pandas().to_csv(tmp_path / "picks.csv", index=False)
+    pd.DataFrame({"id": first.ids}).to_csv(tmp_path / "ids.csv", index=False)
+    np.save(tmp_path / "points.npy", pool[first.indices])
+    for observed in ["picks.csv", "ids.csv"]:
+        again = homing.select(tmp_path / "pool.parquet", targets, 5, observed=tmp_path / observed)
+        assert again.indices.tolist() == want[3:]
+        other = homing.select(tmp_path / "pool.parquet", targets, 5, forbidden=tmp_path / observed)
+        assert not set(other) & set(first)
+    assert homing.select(pool, targets, 5, observed=tmp_path / "picks.csv").indices.tolist() == want[3:]
+    by_points = homing.select(pool, targets, 5, observed=tmp_path / "points.npy", forbidden=first)
+    assert by_points.indices.tolist() == want[3:]
+    with pytest.raises(ValueError, match="no ids"):
+        homing.select(pool, targets, 5, observed=tmp_path / "ids.csv")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        homing.select(tmp_path / "none.npy", targets, 3)
+    with pytest.raises(ValueError, match="embedding"):
+        homing.select(tmp_path / "pool.parquet", targets, 3, embedding="vectors")
+
+
+def test_the_pool_is_not_copied(tmp_path):
+    """Peak memory of a selection, in a process of its own: far below the pool's 160 MB."""
+    code = """
+import resource, numpy as np, homing
+rng = np.random.default_rng(0)
+pool = rng.standard_normal((400_000, 100), dtype=np.float32)
+targets = pool[:5].copy()
+homing.select(pool[:1000], targets, 3)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+homing.select(pool, targets, 3, threads=2)
+print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 400_000)
+"""
+    grown = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert grown < 200, f"{grown:.0f} bytes a row beside the pool, whose rows have 400"
+
+
+
+def test_tensors(pool, targets):
+    torch = pytest.importorskip("torch", reason="torch is not installed; `crates/homing-py/test torch` runs these")
+    want = picks(pool, targets)
+    tensor = torch.from_numpy(pool)
+    assert picks(tensor, torch.from_numpy(targets)) == want
+    assert picks(tensor.clone().requires_grad_(), targets) == want
+    for kind in [torch.float64, torch.float16, torch.bfloat16]:
+        stored = tensor.to(kind)
+        assert picks(stored, targets) == picks(stored.float().numpy(), targets), kind
+    assert data(tensor.bfloat16(), "pool").dtype == "bfloat16"
+    with pytest.raises(ValueError, match="Fortran order"):
+        homing.select(tensor.T.contiguous().T, targets, 3)
+    with pytest.raises(TypeError, match="to_dense"):
+        homing.select(tensor.to_sparse(), targets, 3)
+    with pytest.raises(TypeError, match=r"on meta; pass pool.cpu\(\)"):
+        homing.select(tensor.to("meta"), targets, 3)
+    assert homing.select(tensor, targets, 3, observed=torch.tensor([want[0]])).indices[0] == want[1]

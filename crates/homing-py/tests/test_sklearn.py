@@ -1,0 +1,58 @@
+"""scikit-learn's manners."""
+
+import homing
+import numpy as np
+import pytest
+from homing.sklearn import TargetedSelector
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+
+
+def test_it_is_an_estimator(pool, targets):
+    selector = TargetedSelector(n_select=7, rule="vtl", noise_std=0.3)
+    assert selector.get_params() == {
+        "n_select": 7, "rule": "vtl", "noise_std": 0.3, "kernel": "linear", "center": False, "seed": 0, "threads": None,
+    }
+    again = clone(selector).set_params(rule="itl")
+    assert (again.rule, again.n_select) == ("itl", 7)
+    with pytest.raises(ValueError, match="not fitted"):
+        again.select()
+    rows = again.fit(pool, targets=targets).select()
+    assert rows.tolist() == homing.select(pool, targets, 7, noise_std=0.3).indices.tolist()
+    assert (again.n_features_in_, again.n_samples_) == (12, 400)
+    assert again.fit_select(pool, targets=targets).tolist() == rows.tolist()
+
+
+def test_batches_follow_one_another(pool, targets):
+    selector = TargetedSelector(n_select=4).fit(pool, targets=targets)
+    for _ in range(3):
+        selector.select()
+    assert selector.indices_.tolist() == homing.select(pool, targets, 12).indices.tolist()
+    last = selector.selection_.indices
+    selector.forget(last)
+    assert selector.indices_.tolist() == homing.select(pool, targets, 8).indices.tolist()
+    assert selector.select().tolist() == last.tolist()
+
+
+def test_rounds_with_a_model_that_predicts_probabilities():
+    X, y = load_digits(return_X_y=True)
+    X = X / 16.0
+    rng = np.random.default_rng(0)
+    start = rng.choice(len(X), 50, replace=False)
+    for rule in ["max-entropy", "max-margin", "least-confidence", "badge"]:
+        selector = TargetedSelector(n_select=10, rule=rule).fit(X, observed=start)
+        labelled = start
+        for _ in range(2):
+            model = LogisticRegression(max_iter=200).fit(X[labelled], y[labelled])
+            rows = selector.select(estimator=model)
+            if rule == "max-entropy":
+                likely = model.predict_proba(X)
+                entropy = -(likely * np.log(likely)).sum(1)
+                entropy[labelled] = -np.inf
+                assert set(rows) == set(np.argsort(-entropy)[:10])
+            assert not set(rows) & set(labelled)
+            labelled = np.concatenate([labelled, rows])
+        assert len(set(labelled)) == 70
+    density = TargetedSelector(rule="information-density").fit(X, targets=X[:3])
+    assert len(density.select(5, probabilities=model.predict_proba(X))) == 5
