@@ -215,19 +215,19 @@ fn every_rule_and_embedding_runs() {
 }
 
 #[test]
-fn every_covariance_runs_and_changes_the_picks() {
+fn every_covariance_runs_and_changes_the_scores() {
     let world = World::new();
-    let picks = |sigma: &str, embedding: &str| -> Vec<usize> {
+    let scores = |sigma: &str, embedding: &str| -> Vec<f64> {
         let folder = tempfile::tempdir().unwrap();
         let (sigma, embedding) = (sigma.parse().unwrap(), embedding.parse().unwrap());
         let settings = Settings { sigma, embedding, rounds: 3, ..settings() };
         let rounds = world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap();
-        rounds.iter().flat_map(|round| &round.picks).map(|pick| pick.row).collect()
+        rounds.iter().flat_map(|round| &round.picks).map(|pick| pick.score).collect()
     };
     for embedding in ["last-layer", "loss-gradient"] {
-        let plain = picks("identity", embedding);
+        let plain = scores("identity", embedding);
         for sigma in ["laplace-diagonal", "laplace-kronecker", "laplace-damped", "laplace-full"] {
-            let under = picks(sigma, embedding);
+            let under = scores(sigma, embedding);
             assert_eq!(under[..3], plain[..3], "nothing is learned before the first round");
             assert_ne!(under, plain, "{sigma} {embedding}");
         }
