@@ -14,7 +14,8 @@ use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use homing_data::{Dataset, OpenOptions, open};
 use homing_train::models::efficientnet::{Design, EfficientNet, cache_folder, feature_maps};
-use homing_train::{Draw, Examples, Learner, Network, device};
+use homing_train::models::last_block;
+use homing_train::{Examples, device};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -34,7 +35,7 @@ fn main() -> Result<()> {
     let test = data.test.ok_or("the data set has no test images")?;
 
     let trunk = net.trunk(&device);
-    let last = Network::new(net.last_block(1, &mut Draw::new(0, 0, &device)), &device, (0.0, 1.0));
+    let last = last_block(&net, 1, &device);
     let features = |set: &Dataset, each: usize| -> Result<(Mat<f64>, Vec<u32>)> {
         let (rows, labels) = first(set, each);
         let (start, images) = (Instant::now(), Examples { inputs: &set.inputs, rows: &rows });
