@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times an epoch of the MNIST experiment's CNN in homing and in PyTorch, one after the other, and prints ratios.
 
-Usage: bench/train.py [--threads 2]
+Usage: bench/train.py [--threads 2] [--binary target/release/examples/speed]
 Needs: pip install torch numpy
 
 Each time is the best of three: an epoch over n images of 28 x 28 pixels at 64 a step, Adam, dropout as in the paper's network.
@@ -54,9 +54,12 @@ def epoch_ms(count):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
-    threads = parser.parse_args().threads
+    parser.add_argument("--binary", help="the example `speed`, where it is built already")
+    asked = parser.parse_args()
+    threads = asked.threads
     torch.set_num_threads(threads)
     command = ["cargo", "run", "--release", "--quiet", "-p", "homing-train", "--example", "speed"]
+    command = [os.path.abspath(asked.binary)] if asked.binary else command
     environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}
     said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, env=environment).stdout
     print(f"{threads} threads\n\n| images | homing, ms an epoch | PyTorch, ms an epoch | ratio | homing, images/s |")
