@@ -1,7 +1,7 @@
 //! EfficientNet-B0 and -Lite0: one implementation, weights from a file.
 //!
 //! All but the last block is frozen ([`Trunk`]); its [`feature_maps`] are computed once and kept on disk, and are what
-//! [`LastBlock`](super::LastBlock), a network that learns, is shown.
+//! [`LastBlock`], a network that learns, is shown.
 
 mod conv;
 mod design;
