@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use bytemuck::cast_slice;
 use clap::{Args, ValueEnum};
-use homing_data::Dataset;
+use homing_data::Inputs;
 use homing_pool::{check_writable, write_beside};
+use homing_train::models::efficientnet::{Design, EfficientNet};
 use homing_train::{Embedded, Embedder, Examples, Kind, Learner, device, models};
 use npyz::WriterBuilder;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
-use crate::finetune::Open;
+use crate::finetune::{Open, maps};
 use crate::terminal::{Bar, grouped};
 
 #[derive(Args)]
@@ -26,7 +27,7 @@ pub struct Arguments {
     /// Which part of the data.
     #[arg(long, value_enum, default_value_t = Part::Train)]
     part: Part,
-    /// cnn, linear or mlp:WIDTHS.
+    /// cnn, linear, mlp:WIDTHS, efficientnet-b0 or efficientnet-lite0.
     #[arg(long, default_value = "cnn")]
     model: String,
     /// The network's weights, as safetensors: those of a run, or your own under the same names.
@@ -67,12 +68,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (Part::Test, None) => bail!("{} has no test part; leave --part out", arguments.data.display()),
     };
     let path = &arguments.weights;
-    let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let shape = data.inputs.shape();
-    let mut learner =
-        models::network(&arguments.model, shape, models::outputs(&weights)?, &device(&arguments.device)?)?;
-    learner.load(weights)?;
-    let blocks = Blocks { learner: &*learner, data: &data, kind, quiet: arguments.quiet };
+    let device = device(&arguments.device)?;
+    let (learner, inputs) = if let Some(design) = Design::named(&arguments.model) {
+        let net = EfficientNet::open(path, design)?;
+        (models::pretrained(&net, &device)?, maps(&net.trunk(&device), &data.inputs, arguments.quiet)?)
+    } else {
+        let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let classes = models::outputs(&weights)?;
+        let mut learner = models::network(&arguments.model, data.inputs.shape(), classes, &device)?;
+        learner.load(weights)?;
+        (learner, data.inputs.clone())
+    };
+    let blocks = Blocks { learner: &*learner, inputs, labels: &data.labels, kind, quiet: arguments.quiet };
     let width = match out.extension().and_then(|extension| extension.to_str()) {
         Some("safetensors") => blocks.safetensors(out)?,
         Some("npy") => blocks.npy(out)?,
@@ -85,7 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 struct Blocks<'a> {
     learner: &'a dyn Learner,
-    data: &'a Dataset,
+    inputs: Inputs,
+    labels: &'a [Option<u32>],
     kind: Kind,
     quiet: bool,
 }
@@ -93,11 +101,11 @@ struct Blocks<'a> {
 impl Blocks<'_> {
     /// Embeds block after block.
     fn each(&self, mut take: impl FnMut(Embedded) -> Result<()>) -> Result<()> {
-        let rows: Vec<usize> = (0..self.data.inputs.len()).collect();
+        let rows: Vec<usize> = (0..self.inputs.len()).collect();
         let embedder = Embedder::new(self.learner, self.kind, None);
         let bar = Bar::counting("embedding", rows.len(), self.quiet);
         for rows in rows.chunks(BLOCK) {
-            take(embedder.embed(Examples { inputs: &self.data.inputs, rows })?)?;
+            take(embedder.embed(Examples { inputs: &self.inputs, rows })?)?;
             bar.inc(rows.len());
         }
         bar.finish();
@@ -113,8 +121,8 @@ impl Blocks<'_> {
             width = wide;
             Ok(())
         })?;
-        let (rows, classes) = (self.data.inputs.len(), self.learner.classes());
-        let labels: Option<Vec<i64>> = self.data.labels.iter().map(|label| label.map(i64::from)).collect();
+        let (rows, classes) = (self.inputs.len(), self.learner.classes());
+        let labels: Option<Vec<i64>> = self.labels.iter().map(|label| label.map(i64::from)).collect();
         let mut tensors = vec![
             ("embeddings", TensorView::new(Dtype::F32, vec![rows, width], cast_slice(&values))?),
             ("probabilities", TensorView::new(Dtype::F32, vec![rows, classes], cast_slice(&likely))?),
@@ -128,8 +136,8 @@ impl Blocks<'_> {
     }
 
     fn npy(&self, out: &std::path::Path) -> Result<usize> {
-        let rows = self.data.inputs.len();
-        let first = Examples { inputs: &self.data.inputs, rows: &[0] };
+        let rows = self.inputs.len();
+        let first = Examples { inputs: &self.inputs, rows: &[0] };
         let (_, width) = Embedder::new(self.learner, self.kind, None).embed(first)?.into_values();
         let mut failed = None;
         write_beside(out, |file| {

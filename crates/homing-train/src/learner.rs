@@ -124,8 +124,11 @@ pub trait Learner {
     /// Learns, from the weights it has.
     fn fit(&mut self, lesson: &Lesson<'_>) -> Result<Curve>;
 
-    /// Forgets what it learned: the weights of the seed.
+    /// Forgets what it learned: the weights it was told to start from, or else those of the seed.
     fn restart(&mut self, seed: u64);
+
+    /// Takes weights that `save` gave, and starts from them whenever it starts again.
+    fn start_from(&mut self, weights: Vec<u8>) -> Result<()>;
 
     /// The weights, as a safetensors file.
     fn save(&self) -> Result<Vec<u8>>;

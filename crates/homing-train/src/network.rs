@@ -36,6 +36,8 @@ pub trait Net: Module {
 /// A [`Net`] with the device it runs on.
 pub struct Network<N: Net> {
     net: N,
+    /// What to start from, where that is given.
+    start: Option<N>,
     device: Device,
     /// What is subtracted from every input, and what the difference is divided by.
     scale: (f32, f32),
@@ -44,7 +46,7 @@ pub struct Network<N: Net> {
 impl<N: Net> Network<N> {
     /// Inputs x are seen as (x − `scale.0`) / `scale.1`.
     pub fn new(net: N, device: &Device, scale: (f32, f32)) -> Self {
-        Self { net: net.to_device(device), device: device.clone(), scale }
+        Self { net: net.to_device(device), start: None, device: device.clone(), scale }
     }
 
     fn tensor(&self, examples: Examples<'_>, at: &[usize], device: &Device) -> Result<Tensor<2>> {
@@ -159,7 +161,16 @@ impl<N: Net> Learner for Network<N> {
     }
 
     fn restart(&mut self, seed: u64) {
-        self.net = self.net.fresh(&mut Draw::new(seed, WEIGHTS, &self.device));
+        self.net = match &self.start {
+            Some(start) => start.clone(),
+            None => self.net.fresh(&mut Draw::new(seed, WEIGHTS, &self.device)),
+        };
+    }
+
+    fn start_from(&mut self, weights: Vec<u8>) -> Result<()> {
+        self.load(weights)?;
+        self.start = Some(self.net.clone());
+        Ok(())
     }
 
     fn save(&self) -> Result<Vec<u8>> {

@@ -17,8 +17,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use results::Results;
-pub use setup::Open;
 use setup::Setup;
+pub use setup::{Open, maps};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -15,7 +15,7 @@ use crate::terminal::grouped;
 /// Rounds, and picks of one, whose pictures are shown.
 const STRIPS: usize = 40;
 const PICTURES: usize = 24;
-const SIZE: Size = Size { width: 520.0, height: 340.0, names: 96.0 };
+const SIZE: Size = Size { width: 420.0, height: 300.0, names: 76.0 };
 
 pub fn write(path: &Path, asked: &Asked, setup: &Setup, results: &Results) -> Result<()> {
     let mut sections = vec![curves(results)];
@@ -43,7 +43,7 @@ pub fn curves(results: &Results) -> Section {
     ];
     let plots = figures.into_iter().filter_map(|(title, note, figure)| curve(results, title, note, figure)).collect();
     let note = results.note();
-    Section { title: "Learning curves".into(), note, columns: 2, plots, table: results.cells(), ..Section::default() }
+    Section { title: "Learning curves".into(), note, columns: 3, plots, table: results.cells(), ..Section::default() }
 }
 
 fn curve(results: &Results, title: &str, note: &str, figure: Figure) -> Option<Plot> {
@@ -54,7 +54,7 @@ fn curve(results: &Results, title: &str, note: &str, figure: Figure) -> Option<P
     let top = if title.starts_with("Information") { top.max(1e-9) } else { 1.0 };
     let mut plot = Plot::new(title, note, SIZE, [0.0, most as f64], [0.0, top], "picks");
     for (at, (rule, curve)) in curves.iter().enumerate().rev() {
-        let class = COLOURS[at % COLOURS.len()];
+        let class = class(rule, at);
         if results.seeds() > 1 {
             let band: Vec<_> = curve.iter().map(|&(x, mean, e)| (x as f64, (mean - e).max(0.0), mean + e)).collect();
             plot.band(&format!("shade {class}"), &band);
@@ -62,11 +62,15 @@ fn curve(results: &Results, title: &str, note: &str, figure: Figure) -> Option<P
         let line: Vec<_> = curve.iter().map(|&(x, mean, _)| (x as f64, mean)).collect();
         plot.named_line(&format!("l {class}"), rule, &line);
     }
-    Some(plot)
+    Some(plot.finished())
 }
 
-/// Classes of the style sheet, the main rule's first.
-const COLOURS: [&str; 5] = ["itl", "random", "vtl", "ctl", "unsa"];
+/// The style of a rule's line: its own where it has one.
+fn class(rule: &str, at: usize) -> &'static str {
+    const OWN: [&str; 4] = ["itl", "ctl", "vtl", "random"];
+    const OTHERS: [&str; 3] = ["unsa", "bound", "truth"];
+    OWN.into_iter().find(|own| *own == rule).unwrap_or(OTHERS[at % OTHERS.len()])
+}
 
 /// What the main rule picked, round by round, where the examples are images.
 fn pictures(setup: &Setup, results: &Results) -> Result<Option<Section>> {

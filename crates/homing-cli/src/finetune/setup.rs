@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use homing_data::{Data, Dataset, Inputs, OpenOptions};
-use homing_train::models::efficientnet::{Design, EfficientNet, cache_folder, feature_maps};
+use homing_train::models::efficientnet::{Design, EfficientNet, Trunk, cache_folder, feature_maps};
 use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -161,7 +161,7 @@ impl Setup {
         let mut learner = models::network(name, self.data.train.inputs.shape(), outputs, &device)?;
         if let Some(path) = &asked.learning.weights {
             let weights = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-            learner.load(weights)?;
+            learner.start_from(weights)?;
         }
         Ok(learner)
     }
@@ -265,24 +265,25 @@ fn shown(asked: &Asked, data: &Data, targets: Option<&Dataset>) -> Result<(Kind,
     };
     let net = EfficientNet::open(weights, design)?;
     let trunk = net.trunk(&device(&asked.learning.device)?);
-    let folder = cache_folder()?;
-    let maps = |part: &Dataset| -> Result<Inputs> {
-        let rows: Vec<usize> = (0..part.inputs.len()).collect();
-        let bar = Bar::counting("feature maps", rows.len(), false);
-        let examples = Examples { inputs: &part.inputs, rows: &rows };
-        let maps = feature_maps(&trunk, examples, &folder, |done| {
-            bar.set(done);
-            ControlFlow::Continue(())
-        })?;
-        bar.finish();
-        maps.context("the feature maps were not finished")
-    };
+    let maps = |part: &Dataset| maps(&trunk, &part.inputs, false);
     let shown = Shown {
         train: maps(&data.train)?,
         test: data.test.as_ref().map(maps).transpose()?,
         targets: targets.map(maps).transpose()?,
     };
     Ok((Kind::LastBlock(Box::new(net)), shown))
+}
+
+/// What a frozen trunk makes of images, from the cache or computed now.
+pub fn maps(trunk: &Trunk, images: &Inputs, quiet: bool) -> Result<Inputs> {
+    let rows: Vec<usize> = (0..images.len()).collect();
+    let bar = Bar::counting("feature maps", rows.len(), quiet);
+    let maps = feature_maps(trunk, Examples { inputs: images, rows: &rows }, &cache_folder()?, |done| {
+        bar.set(done);
+        ControlFlow::Continue(())
+    })?;
+    bar.finish();
+    maps.context("the feature maps were not finished")
 }
 
 /// The classes of the task numbered in the order of their names in the data; without a task all of them.

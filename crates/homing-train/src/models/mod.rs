@@ -43,6 +43,11 @@ pub fn last_block(net: &efficientnet::EfficientNet, classes: usize, device: &Dev
     Box::new(Network::new(net.last_block(classes, &mut Draw::new(0, 0, device)), device, AS_THEY_ARE))
 }
 
+/// The same with the head of the weights' file.
+pub fn pretrained(net: &efficientnet::EfficientNet, device: &Device) -> Result<Box<dyn Learner>> {
+    Ok(Box::new(Network::new(net.pretrained(device)?, device, AS_THEY_ARE)))
+}
+
 /// Numbers above 0 with commas between them.
 fn widths(list: &str) -> Option<Vec<usize>> {
     list.split(',').map(|width| width.trim().parse().ok().filter(|&width| width > 0)).collect()

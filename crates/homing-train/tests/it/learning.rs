@@ -61,6 +61,18 @@ fn weights_come_back_as_they_were() {
 }
 
 #[test]
+fn a_network_starts_again_from_what_it_was_given() {
+    let (taught, _) = taught(Until::Epochs(1), 0);
+    let weights = taught.save().unwrap();
+    let mut network = cnn(3, 99);
+    network.start_from(weights.clone()).unwrap();
+    network.fit(&lesson(&Bars::new(6, 3, 5), None, Until::Epochs(1), 0)).unwrap();
+    assert!(network.save().unwrap() != weights);
+    network.restart(7);
+    assert!(network.save().unwrap() == weights);
+}
+
+#[test]
 fn classes_weigh_the_same_however_many_examples_they_have() {
     // With 30 examples of one class and 1 of another, the single one must not be drowned.
     let all = Bars::new(60, 2, 1);
