@@ -1,13 +1,16 @@
 //! `homing finetune` and `homing embed` from outside.
 #![cfg(feature = "train")]
 
-use std::collections::BTreeMap;
+#[path = "../../homing-train/tests/files/mod.rs"]
+mod files;
+
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
+
+use files::files;
 
 fn homing() -> Command {
     Command::new(env!("CARGO_BIN_EXE_homing"))
@@ -64,22 +67,6 @@ fn finetune(data: &Path, run: &Path, more: &[&str]) -> Command {
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-/// Every file under a folder with a hash of its bytes.
-fn files(folder: &Path) -> BTreeMap<String, u64> {
-    let mut all = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        let name = entry.file_name().into_string().unwrap();
-        if entry.path().is_dir() {
-            all.extend(files(&entry.path()).into_iter().map(|(inner, hash)| (format!("{name}/{inner}"), hash)));
-        } else {
-            let mut hasher = DefaultHasher::new();
-            fs::read(entry.path()).unwrap().hash(&mut hasher);
-            all.insert(name, hasher.finish());
-        }
-    }
-    all
 }
 
 #[test]

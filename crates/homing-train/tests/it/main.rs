@@ -1,6 +1,8 @@
 //! Networks, their embeddings and the loop.
 
 mod embeddings;
+#[path = "../files/mod.rs"]
+mod files;
 mod learning;
 mod rounds;
 mod world;

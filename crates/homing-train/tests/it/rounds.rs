@@ -1,12 +1,11 @@
 //! Algorithm 1: what a round does, and that interruptions leave no trace.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use homing_train::{Answer, Error, Known, Oracle, Problem, Round, Run, Settings, Sigma, Until, fine_tune};
 
+use crate::files::files;
 use crate::world::{Bars, cnn};
 
 fn settings() -> Settings {
@@ -68,22 +67,6 @@ impl World {
         fine_tune(&self.problem(), settings, &mut cnn(3, 0), oracle, &mut run, |round| rounds.push(round.clone()))?;
         Ok(rounds)
     }
-}
-
-/// Every file under a folder with a hash of its bytes.
-fn files(folder: &Path) -> BTreeMap<String, u64> {
-    let mut all = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        let name = entry.file_name().into_string().unwrap();
-        if entry.path().is_dir() {
-            all.extend(files(&entry.path()).into_iter().map(|(inner, hash)| (format!("{name}/{inner}"), hash)));
-        } else {
-            let mut hasher = DefaultHasher::new();
-            fs::read(entry.path()).unwrap().hash(&mut hasher);
-            all.insert(name, hasher.finish());
-        }
-    }
-    all
 }
 
 /// Answers so often, then fails.
