@@ -14,12 +14,12 @@ use homing_train::{Embedded, Embedder, Examples, Kind, Learner, device, models};
 use npyz::WriterBuilder;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
-use crate::finetune::{Open, maps};
+use crate::finetune::{Open, maps, open_data};
 use crate::terminal::{Bar, grouped};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// MNIST or CIFAR files, tiles, an image folder, a table, or embeddings.
+    /// MNIST or CIFAR files, tiles, an image folder, a table, embeddings, or `digits`, which the binary carries.
     #[arg(value_name = "DATA")]
     data: PathBuf,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let out = &arguments.out;
     check_writable(out)?;
     let kind: Kind = arguments.kind.parse()?;
-    let data = homing_data::open(&arguments.data, &arguments.open.options())?;
+    let data = open_data(&arguments.data, &arguments.open.options())?;
     let data = match (arguments.part, data.test) {
         (Part::Train, _) => data.train,
         (Part::Test, Some(test)) => test,

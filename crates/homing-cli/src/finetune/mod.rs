@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, FromArgMatches};
 use homing_report::plots::Section;
 use homing_train::{Kind, Run, Settings, Until, fine_tune, read_json, write_json};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use results::Results;
 use setup::Setup;
-pub use setup::{Open, maps};
+pub use setup::{Open, maps, open_data};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -196,7 +196,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (folder, asked, known) = match (&arguments.resume, &arguments.run) {
         (Some(folder), _) => {
             let plan: Plan = read_json(&folder.join("plan.json"))
-                .with_context(|| format!("{} is no run that can be resumed", folder.display()))?;
+                .map_err(|_| anyhow!("{} is no run that can be resumed; name the folder of one", folder.display()))?;
             (folder.clone(), plan.asked, Some(plan.data))
         }
         (None, Some(folder)) => (folder.clone(), arguments.asked.clone(), None),

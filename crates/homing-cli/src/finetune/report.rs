@@ -25,7 +25,7 @@ pub fn write(path: &Path, asked: &Asked, setup: &Setup, results: &Results) -> Re
         "{} examples picked by {} from a pool of {}, and what the network learned from them.",
         grouped(picks),
         results.rules[0].0,
-        grouped(setup.data.train.inputs.len())
+        grouped(results.pool)
     );
     let page = Page::new(&format!("Fine-tuning on {}", asked.name()), &summary, sections);
     let html = page.render()?;

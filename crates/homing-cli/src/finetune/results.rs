@@ -9,7 +9,7 @@ use homing_pool::write_beside;
 use homing_train::Round;
 
 use super::setup::Split;
-use crate::terminal::plain_table;
+use crate::terminal::{grouped, plain_table};
 
 /// Picks so far, and how many of them are of the task.
 #[derive(Clone, Copy, Default)]
@@ -59,14 +59,19 @@ pub type Curve = Vec<(usize, f64, f64)>;
 /// All rounds, rule by rule.
 pub struct Results {
     pub rules: Vec<(String, Vec<Row>)>,
+    /// Rows that could be chosen.
+    pub pool: usize,
+    /// Examples that the accuracy is measured on.
+    tests: usize,
 }
 
 impl Results {
     pub fn new(rules: Vec<String>) -> Self {
-        Self { rules: rules.into_iter().map(|rule| (rule, Vec::new())).collect() }
+        Self { rules: rules.into_iter().map(|rule| (rule, Vec::new())).collect(), pool: 0, tests: 0 }
     }
 
     pub fn add(&mut self, rule: &str, seed: u64, rounds: &[Round], split: &Split<'_>) {
+        (self.pool, self.tests) = (split.open.len(), split.test.rows.len());
         let (_, list) = self.rules.iter_mut().find(|(name, _)| name == rule).expect("a rule of the run");
         let (mut share, mut picks) = (Share::default(), 0);
         for round in rounds {
@@ -147,9 +152,14 @@ impl Results {
 
     /// What the figures are.
     pub fn note(&self) -> String {
-        match self.seeds() {
-            1 => "One seed.".into(),
-            seeds => format!("Means over {seeds} seeds, with one standard error."),
+        let seeds = match self.seeds() {
+            1 => "One seed".to_owned(),
+            seeds => format!("Means over {seeds} seeds, with one standard error"),
+        };
+        match self.tests {
+            0 => format!("{seeds}; no test examples, so no accuracy."),
+            1 => format!("{seeds}; accuracy on one test example, which says little."),
+            tests => format!("{seeds}; accuracy on {} test examples.", grouped(tests)),
         }
     }
 

@@ -104,8 +104,12 @@ pub struct Setup {
 impl Setup {
     pub fn open(asked: &Asked) -> Result<Self> {
         let options = asked.open.options();
-        let built_in = asked.data().as_os_str() == DIGITS && !asked.data().exists();
-        let data = if built_in { digits::data() } else { homing_data::open(asked.data(), &options)? };
+        let data = open_data(asked.data(), &options)?;
+        if asked.choosing.labels == "data" && data.train.labels.iter().all(Option::is_none) {
+            bail!(
+                "the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask"
+            );
+        }
         let targets = match &asked.task.targets {
             Some(path) => Some(homing_data::open(path, &options)?.train),
             None => None,
@@ -127,11 +131,6 @@ impl Setup {
             "data" | "ask" => None,
             file => Some(from_file(Path::new(file), &data.train)?),
         };
-        if asked.choosing.labels == "data" && data.train.labels.iter().all(Option::is_none) {
-            bail!(
-                "the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask"
-            );
-        }
         let (net, shown) = shown(asked, &data, targets.as_ref())?;
         Ok(Self { data, targets, shown, net, classes, labels })
     }
@@ -208,7 +207,7 @@ impl Setup {
 /// Data of one seed.
 pub struct Split<'a> {
     setup: &'a Setup,
-    open: Vec<usize>,
+    pub open: Vec<usize>,
     targets: (&'a Inputs, Vec<usize>),
     valid: Part<'a>,
     pub test: Part<'a>,
@@ -272,6 +271,12 @@ fn shown(asked: &Asked, data: &Data, targets: Option<&Dataset>) -> Result<(Kind,
         targets: targets.map(maps).transpose()?,
     };
     Ok((Kind::LastBlock(Box::new(net)), shown))
+}
+
+/// A data set from its files, or the digits that the binary carries.
+pub fn open_data(path: &Path, options: &OpenOptions) -> Result<Data> {
+    let built_in = path.as_os_str() == DIGITS && !path.exists();
+    Ok(if built_in { digits::data() } else { homing_data::open(path, options)? })
 }
 
 /// What a frozen trunk makes of images, from the cache or computed now.
