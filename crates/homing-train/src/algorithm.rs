@@ -1,4 +1,4 @@
-//! Algorithm 1: few-shot training of a network. Its lines stand beside the code as (1) to (12).
+//! Algorithm 1: few-shot training of a network. Its lines stand beside the code as (1) to (13).
 
 use std::ops::ControlFlow;
 
