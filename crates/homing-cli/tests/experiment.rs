@@ -12,13 +12,13 @@ const NAMES: [&str; 6] = ["gp-figure1", "gp-line", "gp-rounds", "gp-bound", "gp-
 fn every_experiment_draws_a_page_of_its_own() {
     let folder = Folder::new();
     for name in NAMES {
-        let said = folder.succeeds(&format!("experiment {name}"));
+        let said = folder.succeeds(&format!("experiment run {name}"));
         assert!(said.contains(&format!("{name}.html")), "{said}");
         let page = fs::read_to_string(folder.path(&format!("{name}.html"))).unwrap();
         assert!(page.matches("<figure class=\"plot\">").count() >= 3, "{name}");
         assert!(page.trim_end().ends_with("</html>") && !page.contains("NaN") && !page.contains("inf "), "{name}");
         assert!(!page.contains("http://") && !page.contains("https://"), "{name}");
-        folder.succeeds(&format!("experiment {name} --out again.html"));
+        folder.succeeds(&format!("experiment run {name} --out again.html"));
         assert_eq!(
             fs::read_to_string(folder.path("again.html")).unwrap(),
             page,
@@ -30,7 +30,7 @@ fn every_experiment_draws_a_page_of_its_own() {
 /// The pictures show what they are drawn for: with the same labels, ITL knows the targets better than uncertainty sampling.
 #[test]
 fn itl_leaves_less_variance_than_uncertainty_sampling() {
-    let said = Folder::new().succeeds("experiment gp-rounds");
+    let said = Folder::new().succeeds("experiment run gp-rounds");
     let rows: Vec<Vec<f64>> = said
         .lines()
         .filter(|line| line.trim_start().starts_with("Targets"))
@@ -46,8 +46,74 @@ fn itl_leaves_less_variance_than_uncertainty_sampling() {
 #[test]
 fn bad_input_gets_one_sentence() {
     let folder = Folder::new();
-    folder.refuses("experiment gp-cube", &["gp-cube"]);
-    folder.refuses("experiment", &["<NAME>"]);
-    folder.refuses("experiment gp-line --out nowhere/page.html", &["nowhere"]);
-    folder.refuses("experiment gp-line --out -", &["--out", "file"]);
+    folder.refuses("experiment run gp-line --out nowhere/page.html", &["nowhere"]);
+    folder.refuses("experiment run gp-line --out -", &["--out", "file"]);
+    folder.refuses("experiment run gp-cube", &["gp-cube", "homing experiment list"]);
+    folder.refuses("experiment run mnist-main", &["mnist.tar.xz", "--data"]);
+    folder.refuses("experiment compare digits-quick", &["digits-quick.csv", "homing experiment run"]);
+    folder.refuses("experiment run none.toml", &["none.toml", "cannot be read"]);
+    let plan = |lines: &str, claims: &str| {
+        let head = "title = \"t\"\npaper = \"p\"\ndata = [\"digits\"]\nseeds = 1\n[arguments]\ntask = \"3,6\"\nrounds = 1\n";
+        format!("{head}{lines}{claims}")
+    };
+    let line = "[[lines]]\nname = \"a\"\nrule = \"itl\"\n";
+    folder.write("two.toml", &plan(&format!("{line}noise-std = [1, 2]\nbatch-size = [1, 2]\n"), ""));
+    folder.refuses("experiment run two.toml", &["\"a\"", "two lists"]);
+    folder.write("who.toml", &plan(line, "[[claims]]\nsays = \"s\"\nhigher = \"a\"\nlower = [\"b\"]\n"));
+    folder.refuses("experiment run who.toml", &["\"b\"", "no line"]);
+    folder.write("rule.toml", &plan("[[lines]]\nname = \"a\"\nrule = \"itll\"\n", ""));
+    folder.refuses("experiment run rule.toml", &["itll"]);
+    folder.write("flag.toml", &plan(&format!("{line}speed = 3\n"), ""));
+    folder.refuses("experiment run flag.toml", &["--speed"]);
+}
+
+/// What does not depend on how long anything took.
+fn untimed(csv: &str) -> Vec<String> {
+    csv.lines().map(|line| line.split(',').take(7).collect::<Vec<_>>().join(",")).collect()
+}
+
+#[test]
+fn a_grid_runs_goes_on_and_is_drawn() {
+    let folder = Folder::new();
+    assert!(folder.succeeds("experiment list").contains("digits-quick"));
+    let run = "experiment run digits-quick --seeds 2 --rounds 3 --jobs 2 --quiet";
+    let said = folder.succeeds(run);
+    assert!(said.contains("ITL is more accurate than random picks"), "{said}");
+    let csv = fs::read_to_string(folder.path("results/digits-quick.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 4 * 2 * 3, "lines, seeds and rounds: {csv}");
+    let png = fs::read(folder.path("results/digits-quick.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG"));
+    assert!(fs::read_to_string(folder.path("results/digits-quick.svg")).unwrap().contains("InformationDensity") == false);
+
+    // A cell that was lost in the middle, and one that has not begun.
+    let cells: Vec<_> = fs::read_dir(folder.path("results/cells")).unwrap().flatten().map(|entry| entry.path()).collect();
+    let cells: Vec<_> = cells.into_iter().filter(|path| path.join("results.csv").exists()).collect();
+    assert_eq!(cells.len(), 4 * 2);
+    fs::remove_file(cells[0].join("results.csv")).unwrap();
+    fs::remove_dir_all(&cells[1]).unwrap();
+    folder.succeeds(run);
+    assert_eq!(untimed(&fs::read_to_string(folder.path("results/digits-quick.csv")).unwrap()), untimed(&csv));
+
+    fs::remove_file(folder.path("results/digits-quick.png")).unwrap();
+    folder.succeeds("experiment plot digits-quick");
+    assert_eq!(fs::read(folder.path("results/digits-quick.png")).unwrap(), png, "the same results, the same picture");
+    assert!(folder.succeeds("experiment compare digits-quick").lines().any(|line| line.contains("too few") || line.contains("hold")));
+}
+
+/// What the documents say of the paper's claims is what the results beside them give.
+#[test]
+fn committed_verdicts_follow_from_committed_results() {
+    let results = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let mut compared = 0;
+    for entry in fs::read_dir(&results).unwrap().flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension != "csv") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let said = Folder::new().succeeds(&format!("experiment compare {name} --out {}", results.display()));
+        assert_eq!(said, fs::read_to_string(path.with_extension("txt")).unwrap(), "{name}");
+        compared += 1;
+    }
+    assert!(compared > 0);
 }

@@ -1,6 +1,7 @@
 //! Algorithm 1: few-shot training of a network. Its lines stand beside the code as (1) to (13).
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use homing::{Noise, Plan, Strategy, Task, select};
 use rand::SeedableRng;
@@ -96,6 +97,15 @@ pub struct Round {
     pub accuracy: Option<f64>,
 }
 
+/// How long a round took, labelling and testing apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Spent {
+    /// Embedding and selecting.
+    pub choosing: Duration,
+    /// Updating the network.
+    pub learning: Duration,
+}
+
 /// Streams of the seed.
 const TARGETS: u64 = 1;
 const CANDIDATES: u64 = 2;
@@ -111,7 +121,8 @@ impl Settings {
         rand::RngExt::random(&mut rng)
     }
 
-    fn strategy(&self) -> Result<Strategy> {
+    /// The rule itself.
+    pub fn strategy(&self) -> Result<Strategy> {
         Ok(self.rule.parse()?)
     }
 
@@ -146,7 +157,7 @@ pub fn fine_tune(
     learner: &mut dyn Learner,
     oracle: &mut dyn Oracle,
     run: &mut Run,
-    mut after: impl FnMut(&Round),
+    mut after: impl FnMut(&Round, Spent) -> std::io::Result<()>,
 ) -> Result<()> {
     settings.check(problem)?;
     // (2) D = ∅, or what was labelled before an interruption.
@@ -157,13 +168,17 @@ pub fn fine_tune(
     }
     // (3) repeat
     for number in run.rounds().len() + 1..=settings.rounds {
+        let start = Instant::now();
         let Some(picks) = choose(problem, settings, learner, run, number)? else { break };
+        let choosing = start.elapsed();
         let picks = label(picks, oracle, run)?;
+        let start = Instant::now();
         let (curve, learned) = update(problem, settings, learner, run, &picks, number)?;
+        let spent = Spent { choosing, learning: start.elapsed() };
         let accuracy = problem.test.map(|test| accuracy(learner, test)).transpose()?;
         let round = Round { round: number, picks, learned, curve, accuracy };
         run.commit(&round, &learner.save()?)?;
-        after(&round);
+        after(&round, spent).map_err(Error::io(run.folder()))?;
     }
     run.finish()
 }

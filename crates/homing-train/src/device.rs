@@ -13,6 +13,7 @@ pub fn device(name: &str) -> Result<Device> {
 }
 
 #[cfg(feature = "libtorch")]
+#[allow(deprecated, reason = "burn's own backends compile kernels for minutes before the first step")]
 fn torch(name: &str) -> Result<Device> {
     match name.strip_prefix("cuda:").map(str::parse::<usize>) {
         Some(Ok(index)) => Ok(Device::libtorch_cuda(index)),

@@ -13,7 +13,7 @@ mod network;
 mod run;
 mod sigma;
 
-pub use algorithm::{Pick, Problem, Round, Settings, fine_tune};
+pub use algorithm::{Pick, Problem, Round, Settings, Spent, fine_tune};
 pub use candidates::{All, Nearest, Sample, Source, source};
 pub use device::device;
 pub use draw::{Draw, Dropout};

@@ -1,75 +1,84 @@
-//! `homing experiment`: pictures of the method and its theory on small Gaussian processes.
+//! `homing experiment`: the paper's figures and tables, each a name.
 
-mod band;
-mod bound;
-mod capacity;
-mod figure1;
-mod line;
-mod rounds;
-mod world;
+#[cfg(feature = "train")]
+mod grid;
+mod theory;
 
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
-use homing_pool::{check_writable, write_beside};
+use anyhow::Result;
+use clap::{Args, Subcommand};
 
 use crate::terminal::plain_table;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Which one.
-    #[arg(value_enum)]
-    name: Name,
-    /// Where to write the page; NAME.html by default.
-    #[arg(short, long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Seed of everything random.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    #[command(subcommand)]
+    command: Command,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Name {
-    /// Targets around, within, overlapping and outside of the pool, on a plane (the paper's Figure 1).
-    GpFigure1,
-    /// The same on a line: what ITL and uncertainty sampling learn with the same labels.
-    GpLine,
-    /// The targets' variance over the rounds, for five rules.
-    GpRounds,
-    /// Variance, floor and bound (Theorem 3.1), and Γ_n under γ_n/n (Theorem D.1).
-    GpBound,
-    /// The confidence band of the agnostic setting and how often it holds (Theorem 3.2).
-    GpBand,
-    /// Information capacity of four kernels and how it grows (Table 3).
-    GpCapacity,
+#[derive(Subcommand)]
+enum Command {
+    /// Name the experiments and say what each shows.
+    List,
+    /// Run one, or go on with it where it was interrupted.
+    Run(Run),
+    /// Draw the results of one again, as SVG and PNG.
+    #[cfg(feature = "train")]
+    Plot(grid::Which),
+    /// Put the results of one beside the paper's, and say which of its claims hold.
+    #[cfg(feature = "train")]
+    Compare(grid::Which),
+}
+
+#[derive(Args)]
+struct Run {
+    /// A name of the list, or a TOML file of your own.
+    name: String,
+    /// Folder of the results, `results` by default; the page of a gp-… picture, NAME.html by default.
+    #[arg(short, long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// Seed of everything random in a gp-… picture.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[cfg(feature = "train")]
+    #[command(flatten)]
+    grid: grid::How,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let name = arguments.name.to_possible_value().expect("no name is hidden").get_name().to_owned();
-    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.html")));
-    if out.as_os_str() == "-" {
-        bail!("--out writes a page to a file; name one, such as {name}.html");
+    match &arguments.command {
+        Command::List => list(),
+        Command::Run(run) => match theory::PICTURES.into_iter().find(|(name, ..)| *name == run.name) {
+            Some(picture) => theory::run(picture, run.out.clone(), run.seed),
+            None => of_grid(run),
+        },
+        #[cfg(feature = "train")]
+        Command::Plot(which) => grid::plot(which),
+        #[cfg(feature = "train")]
+        Command::Compare(which) => grid::compare(which),
     }
-    check_writable(&out)?;
-    let page = match arguments.name {
-        Name::GpFigure1 => figure1::page(),
-        Name::GpLine => line::page(arguments.seed),
-        Name::GpRounds => rounds::page(arguments.seed),
-        Name::GpBound => bound::page(),
-        Name::GpBand => band::page(arguments.seed),
-        Name::GpCapacity => capacity::page(),
-    }?;
-    let html = page.render()?;
-    write_beside(&out, |file| file.write_all(html.as_bytes()))?;
-    let mut stdout = std::io::stdout();
-    for section in page.sections.iter().filter(|section| !section.table.is_empty()) {
-        let mut table = plain_table();
-        table.set_header(&section.table[0]);
-        table.add_rows(&section.table[1..]);
-        writeln!(stdout, "{}\n{table}\n", section.title)?;
+}
+
+#[cfg(feature = "train")]
+fn of_grid(run: &Run) -> Result<()> {
+    grid::run(&run.name, run.out.as_deref(), &run.grid)
+}
+
+#[cfg(not(feature = "train"))]
+fn of_grid(run: &Run) -> Result<()> {
+    anyhow::bail!("there is no experiment {:?} in a build without networks; `homing experiment list` names those there are", run.name)
+}
+
+fn list() -> Result<()> {
+    let mut table = plain_table();
+    table.set_header(["name", "shows"]);
+    #[cfg(feature = "train")]
+    for (name, shows) in grid::list()? {
+        table.add_row([name, shows]);
     }
-    writeln!(stdout, "The plots are in {}.", out.display())?;
+    table.add_rows(theory::PICTURES.map(|(name, shows, _)| [name, shows]));
+    writeln!(std::io::stdout(), "{table}")?;
     Ok(())
 }

@@ -5,18 +5,20 @@ mod report;
 mod results;
 mod setup;
 
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, FromArgMatches};
 use homing_report::plots::Section;
-use homing_train::{Kind, Run, Settings, Until, fine_tune, read_json, write_json};
+use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune, read_json, write_json};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use results::Results;
+pub use results::mean_and_error;
 use setup::Setup;
 pub use setup::{Open, maps, open_data};
 
@@ -231,10 +233,30 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// A command line without the command.
+fn parse<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) -> Result<Asked> {
+    let command = Asked::augment_args(clap::Command::new("finetune").no_binary_name(true));
+    let matches = command.try_get_matches_from(arguments);
+    let first = |error: clap::Error| anyhow!(error.to_string().lines().next().unwrap_or_default().replace("error: ", ""));
+    Ok(Asked::from_arg_matches(&matches.map_err(first)?)?)
+}
+
+/// Checks the arguments of runs over the same data, and makes what they share: the feature maps of a frozen trunk.
+pub fn prepare<'a>(runs: impl Iterator<Item = &'a [String]>, device: &str) -> Result<()> {
+    let device = format!("--device={device}");
+    let asked: Vec<Asked> = runs.map(|run| parse(run.iter().chain([&device]))).collect::<Result<_>>()?;
+    for asked in &asked {
+        asked.settings(&asked.choosing.rule, asked.seed)?.strategy()?;
+    }
+    match asked.first() {
+        Some(first) => first.check(&Setup::open(first)?),
+        None => Ok(()),
+    }
+}
+
 /// The learning curves of a run with the given arguments in a folder of its own.
 pub fn learning(arguments: &[&str], folder: &Path) -> Result<Section> {
-    let command = Asked::augment_args(clap::Command::new("finetune").no_binary_name(true));
-    let asked = Asked::from_arg_matches(&command.try_get_matches_from(arguments)?)?;
+    let asked = parse(arguments)?;
     let results = go(folder, &asked, &Setup::open(&asked)?, false)?;
     Ok(report::curves(&results))
 }
@@ -276,17 +298,29 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
             let mut learner = setup.learner(asked)?;
             let mut oracle = setup.oracle(asked);
             let mut share = results::Share::new(run.rounds(), &split);
-            fine_tune(&problem, &settings, &mut *learner, &mut *oracle, &mut run, |round| {
+            let times = run.folder().join("times.csv");
+            fine_tune(&problem, &settings, &mut *learner, &mut *oracle, &mut run, |round, spent| {
+                keep_time(&times, round.round, spent)?;
                 share.count(round, &split);
                 let accuracy = round
                     .accuracy
                     .map_or_else(String::new, |accuracy| format!(" · accuracy {:.1} %", 100.0 * accuracy));
                 bar.set_message(format!("{rule}, seed {seed}{accuracy} · {} from the task", share.percent()));
                 bar.inc(1);
+                Ok(())
             })?;
             results.add(rule, seed, run.rounds(), &split);
         }
     }
     bar.finish_and_clear();
     Ok(results)
+}
+
+/// Adds to the table of how long rounds took, which is no part of a run's result.
+fn keep_time(path: &Path, round: usize, spent: Spent) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    if file.metadata()?.len() == 0 {
+        writeln!(file, "round,choosing,learning")?;
+    }
+    writeln!(file, "{round},{:.4},{:.4}", spent.choosing.as_secs_f64(), spent.learning.as_secs_f64())
 }

@@ -170,7 +170,8 @@ impl Results {
     }
 }
 
-fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
+/// Mean, and the standard error of the mean.
+pub fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
     let count = values.len() as f64;
     let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

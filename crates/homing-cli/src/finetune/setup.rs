@@ -1,6 +1,6 @@
 //! Data and task of a run: what is chosen from, for whom, and what the result is measured on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,20 @@ pub struct TaskArguments {
     /// Most test examples.
     #[arg(long, value_name = "COUNT", default_value_t = 2000)]
     test_count: usize,
+    /// Leave out a share of some classes of the pool, such as 3:0.8,6:0.8.
+    #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = thinned)]
+    thin_pool: Vec<(String, f64)>,
+    /// Leave out a share of some classes of what the targets are drawn from.
+    #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = thinned)]
+    thin_targets: Vec<(String, f64)>,
+}
+
+fn thinned(text: &str) -> Result<(String, f64), String> {
+    let parts = text.rsplit_once(':').and_then(|(class, share)| Some((class, share.parse::<f64>().ok()?)));
+    match parts {
+        Some((class, share)) if (0.0..=1.0).contains(&share) => Ok((class.to_owned(), share)),
+        _ => Err("write a class and a share between 0 and 1, such as 3:0.8".into()),
+    }
 }
 
 /// Share of a set without a test part that is held out.
@@ -182,18 +196,22 @@ impl Setup {
             (train, open.split_off(open.len() - open.len() / HELD_OUT))
         };
         open.sort_unstable();
+        let out = left_out(train, &open, &asked.task.thin_pool, &mut rng)?;
+        open.retain(|row| !out.contains(row));
         rows.retain(|&row| held.labels[row].is_some_and(|label| self.classes[label as usize].is_some()));
         rows.shuffle(&mut rng);
-        let mut rest = rows.split_off(rows.len() / 2);
-        rows.truncate(asked.task.valid_count);
-        let count = asked.task.target_count;
+        let half = rows.len() / 2;
+        let mut rest = rows.split_off(half.min(asked.task.valid_count));
+        let out = left_out(held, &rest, &asked.task.thin_targets, &mut rng)?;
+        // Targets come from the front.
+        rest.sort_by_key(|row| out.contains(row));
+        let (count, fit) = (asked.task.target_count, rest.len() - out.len());
         let shown = self.shown.test.as_ref().unwrap_or(&self.shown.train);
         let targets = if let Some(targets) = &self.shown.targets {
             (targets, (0..targets.len()).collect())
-        } else if count == 0 || count >= rest.len() {
-            let left = rest.len();
+        } else if count == 0 || count > fit || count == rest.len() {
             bail!(
-                "{count} targets cannot be drawn from {left} held-out examples of the task; give --target-count fewer, at least 1"
+                "{count} targets cannot be drawn from {fit} held-out examples of the task; give --target-count fewer, at least 1"
             )
         } else {
             (shown, rest.drain(..count).collect())
@@ -202,6 +220,22 @@ impl Setup {
         let part = |rows| Part::new(self, held, shown, rows);
         Ok(Split { setup: self, open, targets, valid: part(rows), test: part(rest) })
     }
+}
+
+/// Rows that a share of some classes is, drawn at random.
+fn left_out(data: &Dataset, rows: &[usize], thin: &[(String, f64)], rng: &mut ChaCha8Rng) -> Result<HashSet<usize>> {
+    let mut out = HashSet::new();
+    for (name, share) in thin {
+        let Some(class) = data.classes.iter().position(|known| known == name) else {
+            bail!("there is no class {name:?} to leave out; the data have {}", some_of(&data.classes));
+        };
+        let mut members: Vec<usize> =
+            rows.iter().copied().filter(|&row| data.labels[row] == Some(class as u32)).collect();
+        members.shuffle(rng);
+        members.truncate((share * members.len() as f64).round() as usize);
+        out.extend(members);
+    }
+    Ok(out)
 }
 
 /// Data of one seed.

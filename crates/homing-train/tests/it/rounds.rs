@@ -64,7 +64,10 @@ impl World {
     fn go(&self, settings: &Settings, folder: &Path, oracle: &mut dyn Oracle) -> Result<Vec<Round>, Error> {
         let mut run = Run::open(folder)?;
         let mut rounds = run.rounds().to_vec();
-        fine_tune(&self.problem(), settings, &mut cnn(3, 0), oracle, &mut run, |round| rounds.push(round.clone()))?;
+        fine_tune(&self.problem(), settings, &mut cnn(3, 0), oracle, &mut run, |round, _| {
+            rounds.push(round.clone());
+            Ok(())
+        })?;
         Ok(rounds)
     }
 }

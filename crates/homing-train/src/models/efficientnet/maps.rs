@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use half::f16;
 use homing_pool::{Pool, ReadOptions};
+use rayon::prelude::*;
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
@@ -56,7 +57,9 @@ pub fn feature_maps(
     part.take_up(count)?;
     while part.rows < count {
         let chunk = &rows[part.rows..count.min(part.rows + CHUNK)];
-        part.append(&trunk.maps(inputs.resized_rgb(chunk, SIDE)?))?;
+        let pixels: Vec<Vec<f32>> =
+            chunk.par_iter().map(|&row| inputs.resized_rgb(&[row], SIDE)).collect::<Result<_, _>>()?;
+        part.append(&trunk.maps(pixels.concat()))?;
         if progress(part.rows).is_break() {
             return Ok(None);
         }

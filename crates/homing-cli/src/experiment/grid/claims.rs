@@ -1,0 +1,113 @@
+//! Tests what the paper says on the results, seed by seed.
+
+use puruspe::betai;
+
+use super::plan::{Claim, Plan, Series};
+use super::tidy::Tidy;
+use crate::finetune::mean_and_error;
+
+/// A claim holds where chance would make as clear a difference less often than this.
+const LEVEL: f64 = 0.05;
+
+/// What came of a claim.
+pub struct Verdict<'a> {
+    pub claim: &'a Claim,
+    /// The mean difference, in percentage points, and its standard error; none for claims about several lines.
+    pub difference: Option<(f64, f64)>,
+    /// How probable a difference as clear is where there is none; none where there are too few seeds.
+    pub p: Option<f64>,
+}
+
+impl Verdict<'_> {
+    pub fn says(&self) -> &'static str {
+        match self.p {
+            Some(p) if p < LEVEL => "holds",
+            Some(_) => "does not hold",
+            None => "too few seeds",
+        }
+    }
+}
+
+pub fn verdicts<'a>(plan: &'a Plan, tidy: &Tidy) -> Vec<Verdict<'a>> {
+    let series = plan.series();
+    let find = |name: &String| series.iter().find(|series| series.label() == *name).expect("the plan was checked");
+    let differences = |claim: &Claim, high: &String, low: &String| differences(tidy, claim, find(high), find(low));
+    let verdict = |claim: &'a Claim| match claim {
+        Claim { same: Some([one, other]), within, .. } => {
+            let pairs = differences(claim, one, other);
+            Verdict { claim, difference: mean_and_error(&pairs), p: p_same(&pairs, 100.0 * within) }
+        }
+        Claim { higher: Some(high), lower, .. } if lower.len() == 1 => {
+            let pairs = differences(claim, high, &lower[0]);
+            Verdict { claim, difference: mean_and_error(&pairs), p: p_above(&pairs, 0.0) }
+        }
+        Claim { higher: Some(high), lower, .. } => {
+            let each: Option<Vec<f64>> = lower.iter().map(|low| p_above(&differences(claim, high, low), 0.0)).collect();
+            Verdict { claim, difference: None, p: each.and_then(p_most) }
+        }
+        _ => Verdict { claim, difference: None, p: None },
+    };
+    plan.claims.iter().map(verdict).collect()
+}
+
+/// In percentage points, for the seeds that both have.
+fn differences(tidy: &Tidy, claim: &Claim, high: &Series, low: &Series) -> Vec<f64> {
+    let (high, low) = (tidy.by_seed(high, claim.of, claim.when), tidy.by_seed(low, claim.of, claim.when));
+    high.iter().filter_map(|(seed, value)| Some(100.0 * (value - low.get(seed)?))).collect()
+}
+
+/// One-sided paired t-test: how probable a mean as far above `floor` is where the truth is `floor`.
+fn p_above(pairs: &[f64], floor: f64) -> Option<f64> {
+    if pairs.len() < 2 {
+        return None;
+    }
+    let (mean, error) = mean_and_error(pairs)?;
+    let (above, degrees) = (mean - floor, (pairs.len() - 1) as f64);
+    if error == 0.0 {
+        return Some(if above > 0.0 { 0.0 } else { 1.0 });
+    }
+    let t = above / error;
+    let tail = betai(degrees / 2.0, 0.5, degrees / (degrees + t * t)) / 2.0;
+    Some(if t > 0.0 { tail } else { 1.0 - tail })
+}
+
+/// Two one-sided tests: the difference is within `margin` on both sides.
+fn p_same(pairs: &[f64], margin: f64) -> Option<f64> {
+    let below: Vec<f64> = pairs.iter().map(|pair| -pair).collect();
+    Some(p_above(pairs, -margin)?.max(p_above(&below, -margin)?))
+}
+
+/// More than half of the hypotheses are true: the test of a partial conjunction (Benjamini and Heller, 2008).
+fn p_most(mut each: Vec<f64>) -> Option<f64> {
+    each.sort_by(f64::total_cmp);
+    let (count, most) = (each.len(), each.len() / 2 + 1);
+    each.get(most - 1).map(|p| ((count - most + 1) as f64 * p).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// scipy.stats.ttest_rel(x, y, alternative="greater") for differences 1, 2, 3, 4, 6: t = 3.7416573867739413.
+    #[test]
+    fn the_paired_test_is_students() {
+        let p = p_above(&[1.0, 2.0, 3.0, 4.0, 6.0], 0.0).unwrap();
+        assert!((p - 0.010_057_9).abs() < 1e-4, "{p}");
+        let opposite = p_above(&[-1.0, -2.0, -3.0, -4.0, -6.0], 0.0).unwrap();
+        assert!((p + opposite - 1.0).abs() < 1e-12);
+        assert_eq!(p_above(&[1.0], 0.0), None);
+    }
+
+    #[test]
+    fn the_same_means_within_the_margin() {
+        let near = [0.1, -0.1, 0.2, -0.2, 0.05];
+        assert!(p_same(&near, 2.0).unwrap() < 1e-4 && p_same(&near, 0.01).unwrap() > 0.3);
+        assert!(p_same(&[5.0, 5.1, 4.9, 5.2], 2.0).unwrap() > 0.99);
+    }
+
+    #[test]
+    fn most_is_more_than_half() {
+        assert_eq!(p_most(vec![0.9, 0.01, 0.02]), Some(0.04));
+        assert_eq!(p_most(vec![0.9, 0.8, 0.01, 0.02]), Some(1.0));
+    }
+}

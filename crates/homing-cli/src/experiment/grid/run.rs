@@ -1,0 +1,176 @@
+//! Runs the cells of an experiment, each a process of its own that can be interrupted and resumed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::plan::Cell;
+use crate::terminal::seconds;
+
+/// How often the processes are looked at.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A cell and where it runs.
+pub struct Place<'a> {
+    pub cell: &'a Cell,
+    /// Named by what the cell's result depends on, so that experiments share cells.
+    pub folder: PathBuf,
+}
+
+impl<'a> Place<'a> {
+    pub fn new(cell: &'a Cell, cells: &Path) -> Self {
+        // The same files elsewhere are the same data; the plan of the run holds their hashes.
+        let name = |word: &String| word.rsplit('/').next().unwrap_or(word).to_owned();
+        let key = cell.arguments.iter().map(name).collect::<Vec<_>>().join("\n");
+        Self { cell, folder: cells.join(&blake3::hash(key.as_bytes()).to_hex()[..16]) }
+    }
+
+    pub fn results(&self) -> PathBuf {
+        self.folder.join("results.csv")
+    }
+
+    pub fn rounds(&self) -> usize {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return 0 };
+        let count = |path: PathBuf| fs::read_dir(path.join("rounds")).map_or(0, Iterator::count);
+        entries.flatten().map(|entry| count(entry.path())).sum()
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.with_extension("log")
+    }
+
+    fn start(&self, device: &str, threads: usize) -> Result<Child> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("finetune");
+        if self.folder.join("plan.json").exists() {
+            command.arg("--resume").arg(&self.folder);
+        } else {
+            command.args(&self.cell.arguments).arg("--device").arg(device).arg("--run").arg(&self.folder);
+        }
+        let threads = threads.to_string();
+        command.env("RAYON_NUM_THREADS", &threads).env("OMP_NUM_THREADS", &threads);
+        let log = File::create(self.log()).with_context(|| format!("{} cannot be written", self.log().display()))?;
+        Ok(command.arg("--quiet").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?)
+    }
+
+    fn label(&self) -> String {
+        format!("{}, seed {}", self.cell.series.label(), self.cell.seed)
+    }
+}
+
+struct Running<'a> {
+    place: &'a Place<'a>,
+    child: Child,
+    since: Instant,
+    bar: ProgressBar,
+}
+
+/// Runs what is not done yet, `jobs` cells at a time.
+pub fn run(places: &[Place<'_>], rounds: usize, jobs: usize, device: &str, quiet: bool) -> Result<()> {
+    let once: BTreeMap<&Path, &Place<'_>> = places.iter().rev().map(|place| (&*place.folder, place)).collect();
+    let mut left: Vec<&Place<'_>> = places.iter().filter(|&place| std::ptr::eq(once[&*place.folder], place)).collect();
+    let total = left.len();
+    left.retain(|place| !place.results().exists());
+    let board = Board::new(total, rounds, quiet);
+    let threads = (std::thread::available_parallelism().map_or(1, usize::from) / jobs).max(1);
+    let mut running: Vec<Running<'_>> = Vec::new();
+    let mut failed = Vec::new();
+    let mut waiting = left.into_iter().peekable();
+    while waiting.peek().is_some() || !running.is_empty() {
+        while running.len() < jobs
+            && let Some(place) = waiting.next()
+        {
+            let child = place.start(device, threads)?;
+            running.push(Running { place, child, since: Instant::now(), bar: board.line() });
+        }
+        let mut still = Vec::new();
+        for mut one in running {
+            match one.child.try_wait()? {
+                None => still.push(one),
+                Some(status) => {
+                    one.bar.finish_and_clear();
+                    if status.success() {
+                        board.done(&one, places);
+                        let _ = fs::remove_file(one.place.log());
+                    } else {
+                        failed.push((one.place.label(), last_line(&one.place.log())));
+                    }
+                }
+            }
+        }
+        running = still;
+        board.tell(&once, &running, rounds);
+        std::thread::sleep(PAUSE);
+    }
+    board.finish();
+    match &failed[..] {
+        [] => Ok(()),
+        [(label, why), ..] => bail!("{} of {total} cells failed; {label}: {why}", failed.len()),
+    }
+}
+
+fn last_line(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let line = text.lines().last().unwrap_or("it was ended from outside; run the experiment again to go on");
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+/// The live table: how far everything is, and a line for every cell that runs. Where nobody watches, a line for every cell
+/// that is done.
+struct Board {
+    all: MultiProgress,
+    top: ProgressBar,
+    watched: bool,
+    quiet: bool,
+    total: usize,
+}
+
+impl Board {
+    fn new(total: usize, rounds: usize, quiet: bool) -> Self {
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let all = MultiProgress::with_draw_target(target);
+        let top = all.add(ProgressBar::new((total * rounds) as u64));
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} rounds · {msg} · {eta} left");
+        top.set_style(style.expect("a fixed template"));
+        Self { watched: !all.is_hidden(), all, top, quiet, total }
+    }
+
+    fn line(&self) -> ProgressBar {
+        let bar = self.all.add(ProgressBar::new(0));
+        bar.set_style(ProgressStyle::with_template("  {msg}").expect("a fixed template"));
+        bar
+    }
+
+    fn tell(&self, once: &BTreeMap<&Path, &Place<'_>>, running: &[Running<'_>], rounds: usize) {
+        if !self.watched {
+            return;
+        }
+        let done = once.values().filter(|place| place.results().exists()).count();
+        let mut sum = done * rounds;
+        for one in running {
+            let at = one.place.rounds();
+            sum += at;
+            one.bar.set_message(format!("{}: round {at} of {rounds}", one.place.label()));
+        }
+        self.top.set_message(format!("{done} of {} cells done, {} running", self.total, running.len()));
+        self.top.set_position(sum as u64);
+    }
+
+    fn done(&self, one: &Running<'_>, places: &[Place<'_>]) {
+        if self.watched || self.quiet {
+            return;
+        }
+        let folders: std::collections::BTreeSet<&Path> =
+            places.iter().filter(|place| place.results().exists()).map(|place| &*place.folder).collect();
+        eprintln!("{}/{} {}: {}", folders.len(), self.total, one.place.label(), seconds(one.since.elapsed()));
+    }
+
+    fn finish(&self) {
+        self.top.finish_and_clear();
+    }
+}
