@@ -79,7 +79,7 @@ pub fn run(places: &[Place<'_>], rounds: usize, jobs: usize, device: &str, quiet
     let board = Board::new(total, rounds, quiet);
     let threads = (std::thread::available_parallelism().map_or(1, usize::from) / jobs).max(1);
     let mut running: Vec<Running<'_>> = Vec::new();
-    let mut failed = Vec::new();
+    let (mut done, mut failed) = (total - left.len(), Vec::new());
     let mut waiting = left.into_iter().peekable();
     while waiting.peek().is_some() || !running.is_empty() {
         while running.len() < jobs
@@ -95,7 +95,8 @@ pub fn run(places: &[Place<'_>], rounds: usize, jobs: usize, device: &str, quiet
                 Some(status) => {
                     one.bar.finish_and_clear();
                     if status.success() {
-                        board.done(&one, places);
+                        done += 1;
+                        board.done(&one, done);
                         let _ = fs::remove_file(one.place.log());
                     } else {
                         failed.push((one.place.label(), last_line(&one.place.log())));
@@ -104,7 +105,7 @@ pub fn run(places: &[Place<'_>], rounds: usize, jobs: usize, device: &str, quiet
             }
         }
         running = still;
-        board.tell(&once, &running, rounds);
+        board.tell(done, &running, rounds);
         std::thread::sleep(PAUSE);
     }
     board.finish();
@@ -146,11 +147,10 @@ impl Board {
         bar
     }
 
-    fn tell(&self, once: &BTreeMap<&Path, &Place<'_>>, running: &[Running<'_>], rounds: usize) {
+    fn tell(&self, done: usize, running: &[Running<'_>], rounds: usize) {
         if !self.watched {
             return;
         }
-        let done = once.values().filter(|place| place.results().exists()).count();
         let mut sum = done * rounds;
         for one in running {
             let at = one.place.rounds();
@@ -161,13 +161,10 @@ impl Board {
         self.top.set_position(sum as u64);
     }
 
-    fn done(&self, one: &Running<'_>, places: &[Place<'_>]) {
-        if self.watched || self.quiet {
-            return;
+    fn done(&self, one: &Running<'_>, done: usize) {
+        if !self.watched && !self.quiet {
+            eprintln!("{done}/{} {}: {}", self.total, one.place.label(), seconds(one.since.elapsed()));
         }
-        let folders: std::collections::BTreeSet<&Path> =
-            places.iter().filter(|place| place.results().exists()).map(|place| &*place.folder).collect();
-        eprintln!("{}/{} {}: {}", folders.len(), self.total, one.place.label(), seconds(one.since.elapsed()));
     }
 
     fn finish(&self) {

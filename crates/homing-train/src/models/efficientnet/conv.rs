@@ -46,12 +46,29 @@ impl Conv {
         }
     }
 
+    /// A border with more zeros behind than before is made of a symmetric one: as wide as a whole number of strides more, and
+    /// the outputs that come of that left out. Padding itself goes by way of the host's memory on some devices.
     pub fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         let [_, _, height, width] = x.dims();
-        let border = [height, width].map(|extent| self.padding.border(extent, self.kernel, self.stride));
-        let options = ConvOptions::new_with_padding([self.stride; 2], border, [1; 2], self.groups);
-        conv2d(x, self.weight.clone(), Some(self.bias.clone()), options)
+        let [down, across] = [height, width].map(|extent| self.cut(extent));
+        let options = ConvOptions::new([self.stride; 2], [down.zeros, across.zeros], [1; 2], self.groups);
+        let y = conv2d(x, self.weight.clone(), Some(self.bias.clone()), options);
+        y.narrow(2, down.first, down.count).narrow(3, across.first, across.count)
     }
+
+    fn cut(&self, extent: usize) -> Cut {
+        let (before, behind) = self.padding.border(extent, self.kernel, self.stride);
+        let first = (behind.max(before) - before).div_ceil(self.stride);
+        let count = (extent + before + behind - self.kernel) / self.stride + 1;
+        Cut { zeros: before + first * self.stride, first, count }
+    }
+}
+
+/// A symmetric border, and which outputs are wanted.
+struct Cut {
+    zeros: usize,
+    first: usize,
+    count: usize,
 }
 
 /// s and t, in f64 until the end.
