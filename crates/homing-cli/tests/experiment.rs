@@ -80,15 +80,15 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     let said = folder.succeeds(run);
     assert!(said.contains("ITL is more accurate than random picks"), "{said}");
     let csv = fs::read_to_string(folder.path("results/digits-quick.csv")).unwrap();
-    assert_eq!(csv.lines().count(), 1 + 4 * 2 * 3, "lines, seeds and rounds: {csv}");
+    assert_eq!(csv.lines().count(), 1 + 6 * 2 * 3, "lines, seeds and rounds: {csv}");
     let png = fs::read(folder.path("results/digits-quick.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG"));
-    assert!(fs::read_to_string(folder.path("results/digits-quick.svg")).unwrap().contains("InformationDensity") == false);
+    assert!(fs::read_to_string(folder.path("results/digits-quick.svg")).unwrap().contains("InformationDensity"));
 
     // A cell that was lost in the middle, and one that has not begun.
     let cells: Vec<_> = fs::read_dir(folder.path("results/cells")).unwrap().flatten().map(|entry| entry.path()).collect();
     let cells: Vec<_> = cells.into_iter().filter(|path| path.join("results.csv").exists()).collect();
-    assert_eq!(cells.len(), 4 * 2);
+    assert_eq!(cells.len(), 6 * 2);
     fs::remove_file(cells[0].join("results.csv")).unwrap();
     fs::remove_dir_all(&cells[1]).unwrap();
     folder.succeeds(run);

@@ -37,6 +37,16 @@ impl Dataset {
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty()
     }
+
+    /// The examples of `rows`, in their order.
+    pub fn subset(&self, rows: &[usize]) -> Result<Self> {
+        Ok(Self {
+            inputs: self.inputs.subset(rows)?,
+            labels: rows.iter().map(|&row| self.labels[row]).collect(),
+            classes: self.classes.clone(),
+            ids: rows.iter().map(|&row| self.ids[row].clone()).collect(),
+        })
+    }
 }
 
 /// Examples whose labels are names of classes, empty where there is none.

@@ -88,6 +88,22 @@ impl Inputs {
         Ok(self)
     }
 
+    /// The examples of `rows`, in their order.
+    pub fn subset(&self, rows: &[usize]) -> Result<Self> {
+        self.check(rows)?;
+        let size = self.size();
+        let values = match &self.values {
+            Values::Pixels { pixels, stored } => {
+                Values::Pixels { pixels: gathered(pixels, rows, stored.iter().product()).into(), stored: *stored }
+            }
+            Values::Halves(bytes) => Values::Halves(gathered(bytes, rows, 2 * size).into()),
+            Values::Numbers(numbers) => Values::Numbers(Arc::new(gathered(numbers, rows, size))),
+            Values::Pool(pool) => Values::Numbers(Arc::new(read_pool(pool, rows)?)),
+            Values::Files(files) => Values::Files(Arc::new(rows.iter().map(|&row| files[row].clone()).collect())),
+        };
+        Ok(Self { shape: self.shape.clone(), values })
+    }
+
     /// Of one example.
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -271,6 +287,11 @@ impl Inputs {
 fn check_size(size: usize) -> Result<()> {
     let most = resize::MOST;
     if (1..=most).contains(&size) { Ok(()) } else { Err(Error::BadSize { size, most }) }
+}
+
+/// The pieces of `size` at `rows`, one after the other.
+fn gathered<T: Copy>(all: &[T], rows: &[usize], size: usize) -> Vec<T> {
+    rows.iter().flat_map(|&row| &all[row * size..(row + 1) * size]).copied().collect()
 }
 
 fn read_pool(pool: &Pool, rows: &[usize]) -> Result<Vec<f32>> {

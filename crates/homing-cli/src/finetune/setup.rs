@@ -10,7 +10,7 @@ use homing_data::{Data, Dataset, Inputs, OpenOptions};
 use homing_train::models::efficientnet::{Design, EfficientNet, Trunk, cache_folder, feature_maps};
 use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
 use rand::SeedableRng;
-use rand::seq::SliceRandom;
+use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,9 @@ pub struct TaskArguments {
     /// Most test examples.
     #[arg(long, value_name = "COUNT", default_value_t = 2000)]
     test_count: usize,
+    /// Most rows of the pool, a random sample that is the same for every seed.
+    #[arg(long, value_name = "COUNT")]
+    pool_count: Option<usize>,
     /// Leave out a share of some classes of the pool, such as 3:0.8,6:0.8.
     #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = thinned)]
     thin_pool: Vec<(String, f64)>,
@@ -118,7 +121,7 @@ pub struct Setup {
 impl Setup {
     pub fn open(asked: &Asked) -> Result<Self> {
         let options = asked.open.options();
-        let data = open_data(asked.data(), &options)?;
+        let mut data = open_data(asked.data(), &options)?;
         if asked.choosing.labels == "data" && data.train.labels.iter().all(Option::is_none) {
             bail!(
                 "the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask"
@@ -145,6 +148,17 @@ impl Setup {
             "data" | "ask" => None,
             file => Some(from_file(Path::new(file), &data.train)?),
         };
+        if let Some(count) = asked.task.pool_count.filter(|&count| count < data.train.len()) {
+            if labels.is_some() {
+                bail!("a file of labels is for the whole pool; leave --pool-count out, or cut the pool's own files");
+            }
+            data.train = data.train.subset(&sample(data.train.len(), count))?;
+        }
+        if let Some(test) = &mut data.test {
+            // Nothing else of it is looked at, and a trunk takes its time for every image.
+            let ours = |row: &usize| test.labels[*row].is_some_and(|label| classes[label as usize].is_some());
+            *test = test.subset(&(0..test.len()).filter(ours).collect::<Vec<_>>())?;
+        }
         let (net, shown) = shown(asked, &data, targets.as_ref())?;
         Ok(Self { data, targets, shown, net, classes, labels })
     }
@@ -220,6 +234,13 @@ impl Setup {
         let part = |rows| Part::new(self, held, shown, rows);
         Ok(Split { setup: self, open, targets, valid: part(rows), test: part(rest) })
     }
+}
+
+/// So many of the first `all` numbers, in ascending order.
+fn sample(all: usize, count: usize) -> Vec<usize> {
+    let mut rows = index::sample(&mut ChaCha8Rng::seed_from_u64(0), all, count).into_vec();
+    rows.sort_unstable();
+    rows
 }
 
 /// Rows that a share of some classes is, drawn at random.

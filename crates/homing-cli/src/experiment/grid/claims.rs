@@ -37,9 +37,9 @@ pub fn verdicts<'a>(plan: &'a Plan, tidy: &Tidy) -> Vec<Verdict<'a>> {
             let pairs = differences(claim, one, other);
             Verdict { claim, difference: mean_and_error(&pairs), p: p_same(&pairs, 100.0 * within) }
         }
-        Claim { higher: Some(high), lower, .. } if lower.len() == 1 => {
+        Claim { higher: Some(high), lower, within, .. } if lower.len() == 1 => {
             let pairs = differences(claim, high, &lower[0]);
-            Verdict { claim, difference: mean_and_error(&pairs), p: p_above(&pairs, 0.0) }
+            Verdict { claim, difference: mean_and_error(&pairs), p: p_above(&pairs, -100.0 * within) }
         }
         Claim { higher: Some(high), lower, .. } => {
             let each: Option<Vec<f64>> = lower.iter().map(|low| p_above(&differences(claim, high, low), 0.0)).collect();

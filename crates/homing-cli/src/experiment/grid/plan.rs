@@ -14,11 +14,12 @@ macro_rules! own {
 }
 
 /// The experiments that the binary carries.
-const OWN: [(&str, &str); 17] = [
+const OWN: [(&str, &str); 19] = [
     own!("mnist-main"),
     own!("cifar-main"),
     own!("batch-selection"),
-    own!("embeddings"),
+    own!("mnist-embeddings"),
+    own!("cifar-embeddings"),
     own!("uncertainty"),
     own!("mnist-undirected"),
     own!("cifar-undirected"),
@@ -27,6 +28,7 @@ const OWN: [(&str, &str); 17] = [
     own!("mnist-imbalanced-targets"),
     own!("cifar-imbalanced-targets"),
     own!("candidates"),
+    own!("mnist-candidates"),
     own!("targets-a-round"),
     own!("target-count"),
     own!("noise"),
@@ -84,7 +86,7 @@ pub struct Line {
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     pub says: String,
-    /// A series that is higher than `lower`.
+    /// A series that is higher than `lower`, or lower by less than `within`.
     pub higher: Option<String>,
     /// Series that are lower; of several, more than half.
     #[serde(default)]

@@ -60,8 +60,8 @@ impl Tidy {
                 seed: cell.seed,
                 round: found.round,
                 picks: found.picks,
-                accuracy: found.accuracy,
-                task_share: found.task_share,
+                accuracy: found.accuracy.map(rounded),
+                task_share: found.task_share.map(rounded),
                 choosing_seconds: times.get(&found.round).map(|times| times.choosing),
                 learning_seconds: times.get(&found.round).map(|times| times.learning),
             }));
@@ -143,6 +143,11 @@ impl Row {
             Figure::TaskShare => self.task_share,
         }
     }
+}
+
+/// To six digits: more than a share of a few thousand examples has.
+fn rounded(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
 }
 
 fn records<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>> {
