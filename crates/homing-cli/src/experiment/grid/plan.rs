@@ -14,7 +14,7 @@ macro_rules! own {
 }
 
 /// The experiments that the binary carries.
-const OWN: [(&str, &str); 19] = [
+const OWN: [(&str, &str); 20] = [
     own!("mnist-main"),
     own!("cifar-main"),
     own!("batch-selection"),
@@ -33,6 +33,7 @@ const OWN: [(&str, &str); 19] = [
     own!("target-count"),
     own!("noise"),
     own!("conditioning"),
+    own!("mnist-conditioning"),
     own!("digits-quick"),
 ];
 
