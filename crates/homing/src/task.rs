@@ -183,7 +183,7 @@ impl Survey {
         };
         let dim = pool.dim();
         let blocks = pool.map_blocks(|_, block| {
-            let vars: Vec<f64> = block.chunks_exact(dim).map(|x| task.kernel.var(x)).collect();
+            let vars = task.kernel.vars(block, dim);
             let finite = vars.iter().all(|var| var.is_finite())
                 && (task.kernel.is_linear() || block.iter().all(|x| x.is_finite()));
             // What underflows is not zero.
