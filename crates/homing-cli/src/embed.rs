@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use bytemuck::cast_slice;
@@ -59,6 +59,12 @@ const BLOCK: usize = 256;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let out = &arguments.out;
+    let write: fn(&Blocks<'_>, &Path) -> Result<usize> = match out.extension().and_then(|extension| extension.to_str())
+    {
+        Some("safetensors") => |blocks, out| blocks.safetensors(out),
+        Some("npy") => |blocks, out| blocks.npy(out),
+        _ => bail!("--out {} must end in .safetensors or .npy", out.display()),
+    };
     check_writable(out)?;
     let kind: Kind = arguments.kind.parse()?;
     let data = open_data(&arguments.data, &arguments.open.options())?;
@@ -80,11 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (learner, data.inputs.clone())
     };
     let blocks = Blocks { learner: &*learner, inputs, labels: &data.labels, kind, quiet: arguments.quiet };
-    let width = match out.extension().and_then(|extension| extension.to_str()) {
-        Some("safetensors") => blocks.safetensors(out)?,
-        Some("npy") => blocks.npy(out)?,
-        _ => bail!("--out {} must end in .safetensors or .npy", out.display()),
-    };
+    let width = write(&blocks, out)?;
     let count = grouped(data.inputs.len());
     writeln!(io::stdout(), "{count} examples, {kind} embeddings of {width} numbers each: {}", out.display())?;
     Ok(())
@@ -112,12 +114,12 @@ impl Blocks<'_> {
         Ok(())
     }
 
-    fn safetensors(&self, out: &std::path::Path) -> Result<usize> {
+    fn safetensors(&self, out: &Path) -> Result<usize> {
         let (mut values, mut likely, mut width) = (Vec::new(), Vec::new(), 0);
         self.each(|block| {
-            likely.extend_from_slice(block.likely());
-            let (block, wide) = block.into_values();
+            let (block, wide, probabilities) = block.into_parts();
             values.extend(block);
+            likely.extend(probabilities);
             width = wide;
             Ok(())
         })?;
@@ -135,15 +137,15 @@ impl Blocks<'_> {
         Ok(width)
     }
 
-    fn npy(&self, out: &std::path::Path) -> Result<usize> {
+    fn npy(&self, out: &Path) -> Result<usize> {
         let rows = self.inputs.len();
         let first = Examples { inputs: &self.inputs, rows: &[0] };
-        let (_, width) = Embedder::new(self.learner, self.kind, None).embed(first)?.into_values();
+        let (_, width, _) = Embedder::new(self.learner, self.kind, None).embed(first)?.into_parts();
         let mut failed = None;
         write_beside(out, |file| {
             let shape = [rows as u64, width as u64];
             let mut writer = npyz::WriteOptions::<f32>::new().default_dtype().shape(&shape).writer(file).begin_nd()?;
-            failed = self.each(|block| Ok(writer.extend(block.into_values().0)?)).err();
+            failed = self.each(|block| Ok(writer.extend(block.into_parts().0)?)).err();
             if failed.is_some() { Err(io::Error::other("stopped")) } else { writer.finish() }
         })
         .map_err(|error| failed.take().unwrap_or_else(|| error.into()))?;

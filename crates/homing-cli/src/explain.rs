@@ -106,6 +106,9 @@ fn explain(arguments: &Arguments) -> Result<()> {
         explained(&model, &asked, arguments, &inputs, |target| left[target], |row| row)?
     };
     task.check_read()?;
+    if let Some(found) = inputs.found() {
+        eprintln!("{found}");
+    }
     let mut out = std::io::stdout();
     match arguments.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&explained)?)?,

@@ -8,6 +8,8 @@ use clap::{Args, ValueEnum};
 use homing::{Embeddings, Kernel, Noise, Points, Task, kernel_named};
 use homing_pool::{Access, Pool, ReadOptions, RowList};
 
+use crate::terminal::grouped;
+
 /// How rows and labels are modelled.
 #[derive(Args)]
 pub struct ModelArguments {
@@ -163,18 +165,23 @@ impl Inputs {
             embedding: columns.embedding.clone(),
             id: columns.id_column.clone(),
             label: columns.label_column.clone(),
-            blank_labels: false,
             group: limits.group_column.clone(),
             cost: limits.cost_column.clone(),
-            probabilities: None,
             access: files.access,
+            ..ReadOptions::default()
         };
         let source = Source::open(files.pool, &options, columns.probabilities.as_deref())?;
         let targets = match files.targets {
             Some(path) => {
-                // The targets' file need not have the pool's columns; a weight is read as their cost.
-                let embedding = options.embedding.clone();
-                let options = ReadOptions { embedding, cost: limits.target_weights.clone(), ..ReadOptions::default() };
+                // The targets' file need not have all of the pool's columns, nor any labels; a weight is read as their cost.
+                let options = ReadOptions {
+                    side_by_side: source.pool.side_by_side().to_vec(),
+                    optional: true,
+                    blank_labels: true,
+                    cost: limits.target_weights.clone(),
+                    access: Access::default(),
+                    ..options
+                };
                 Some(Source::open(path, &options, columns.target_probabilities.as_deref())?)
             }
             None => None,
@@ -198,6 +205,25 @@ impl Inputs {
             None
         };
         Ok(Self { source, targets, observed_rows, observed_points, forbidden, group_names, groups, mean })
+    }
+
+    /// What the embeddings were made of, where nobody said and there was a choice: columns of numbers side by side.
+    pub fn found(&self) -> Option<String> {
+        const SHOWN: usize = 6;
+        let of = |source: &Source| {
+            let names = source.pool.side_by_side();
+            let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("'{name}'")).collect();
+            let last =
+                names.last().filter(|_| names.len() > SHOWN).map_or_else(String::new, |last| format!(", … '{last}'"));
+            let (path, columns, shown) = (source.pool.path().display(), grouped(names.len()), shown.join(", "));
+            (!names.is_empty()).then(|| {
+                format!(
+                    "{path}: the embedding is its {columns} columns of numbers {shown}{last}; one that is something else is left \
+                     out once it is named (--id-column, --label-column, --group-column, --cost-column)"
+                )
+            })
+        };
+        of(&self.source).or_else(|| self.targets.as_ref().and_then(of))
     }
 
     /// The embeddings of a pool, centred if asked for.

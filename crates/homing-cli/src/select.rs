@@ -108,6 +108,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.report.as_deref() == Some(Path::new("-")) {
         bail!("--report writes a page to a file; name one, such as report.html");
     }
+    if arguments.more.budget.is_some() && arguments.limits.cost_column.is_none() {
+        bail!("--budget needs --cost-column NAME, the column with each row's cost");
+    }
     let plan = plan_of(arguments)?;
     arguments.model.on_threads(|| choose(arguments, plan))
 }
@@ -136,12 +139,19 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         bar.tell(progress);
         ControlFlow::Continue(())
     })?;
-    let choosing = start.elapsed();
+    let times = Times { reading, choosing: start.elapsed() };
     bar.finish();
+    let warning = worthless(&task, &selection)?;
 
-    write_results(arguments, &inputs, &task, &plan, &selection, reading, choosing)?;
+    let reporting = write_results(arguments, &inputs, &task, &plan, &selection, times)?;
+    if let Some(found) = inputs.found().filter(|_| !arguments.quiet) {
+        eprintln!("{found}");
+    }
     if !arguments.quiet {
-        eprintln!("{}", closing_line(&task, &plan, &selection, reading, choosing));
+        eprintln!("{}", closing_line(&task, &plan, &selection, times, reporting));
+    }
+    if let Some(warning) = warning.filter(|_| !arguments.quiet) {
+        eprintln!("{warning}");
     }
     if let Some(guarantee) = plan.greedy.guarantee(&task, &plan).filter(|_| !arguments.quiet) {
         eprintln!("{guarantee}");
@@ -152,16 +162,45 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     Ok(())
 }
 
+/// How long the work took.
+#[derive(Clone, Copy)]
+struct Times {
+    reading: Duration,
+    choosing: Duration,
+}
+
+/// A warning where the picks tell nothing; a refusal where no row of the pool could.
+fn worthless(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static str>> {
+    if selection.picks.last().is_none_or(|pick| pick.information > 0.0) {
+        return Ok(None);
+    }
+    let pool = task.pool.embeddings();
+    if (0..pool.rows()).all(|row| pool.row(row).iter().all(|&x| x == 0.0)) {
+        let centred = if pool.is_centered() { " once their mean is subtracted" } else { "" };
+        bail!(
+            "all rows of the pool are zero{centred}, so that none is worth more than another; check how they were made"
+        );
+    }
+    Ok(Some(if task.targets.is_some() {
+        "warning: the picks tell nothing about the targets, since no row that may be picked correlates with one; \
+         check that the same model made both, or choose another kernel"
+    } else {
+        "warning: the picks tell nothing that is not known already; check --observed, or choose another kernel"
+    }))
+}
+
+/// Writes what was asked for; how long the report took, where there is one.
 fn write_results(
     arguments: &Arguments,
     inputs: &Inputs,
     task: &Task<'_>,
     plan: &Plan,
     selection: &Selection,
-    reading: Duration,
-    choosing: Duration,
-) -> Result<()> {
+    times: Times,
+) -> Result<Option<Duration>> {
     let pool = &inputs.source.pool;
+    let start = Instant::now();
+    let mut reporting = None;
     if let Some(path) = &arguments.report {
         let facts = Facts {
             pool_file: file_name(&arguments.pool),
@@ -169,8 +208,8 @@ fn write_results(
             targets_file: arguments.targets.as_deref().map(file_name),
             noise_is_default: arguments.model.noise_std.is_none(),
             centred: arguments.model.center,
-            read_seconds: reading.as_secs_f64(),
-            choose_seconds: choosing.as_secs_f64(),
+            read_seconds: times.reading.as_secs_f64(),
+            choose_seconds: times.choosing.as_secs_f64(),
             peak_memory_bytes: peak_memory_bytes(),
             ..story::facts(task, plan, selection)
         };
@@ -185,6 +224,7 @@ fn write_results(
         let report = story::tell(task, selection, facts, &names)?;
         let page = report::render(&report)?;
         write_beside(path, |file| file.write_all(page.as_bytes()))?;
+        reporting = Some(start.elapsed());
     }
     match arguments.out.as_deref() {
         Some(out) if out == Path::new("-") => {
@@ -196,14 +236,21 @@ fn write_results(
         None if arguments.quiet => {}
         None => writeln!(std::io::stdout(), "{}", picks_table(&selection.picks, |row| inputs.source.id(row)))?,
     }
-    Ok(())
+    Ok(reporting)
 }
 
 fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn closing_line(task: &Task<'_>, plan: &Plan, selection: &Selection, reading: Duration, choosing: Duration) -> String {
+fn closing_line(
+    task: &Task<'_>,
+    plan: &Plan,
+    selection: &Selection,
+    times: Times,
+    reporting: Option<Duration>,
+) -> String {
+    let reporting = reporting.map_or_else(String::new, |time| format!(", the report {}", seconds(time)));
     let targets = task.targets.map_or(String::new(), |t| format!(" for {} targets", grouped(t.rows())));
     let noise = match plan.noise {
         Noise::Relative(share) if task.kernel.is_linear() => format!(", {share} × the mean squared norm"),
@@ -217,14 +264,14 @@ fn closing_line(task: &Task<'_>, plan: &Plan, selection: &Selection, reading: Du
         _ => "",
     };
     format!(
-        "picked {} of {} rows{targets} by {} (ρ² = {}{noise}{}){ended}; reading took {}, choosing {}; peak memory {}",
+        "picked {} of {} rows{targets} by {} (ρ² = {}{noise}{}){ended}; reading took {}, choosing {}{reporting}; peak memory {}",
         grouped(selection.picks.len()),
         grouped(task.pool.rows()),
         plan.strategy.name(),
         short(selection.noise_var),
         if task_is_centered(task) { ", the pool's mean subtracted" } else { "" },
-        seconds(reading),
-        seconds(choosing),
+        seconds(times.reading),
+        seconds(times.choosing),
         memory(),
     )
 }

@@ -2,14 +2,47 @@
 
 use std::io;
 use std::time::Duration;
+#[cfg(feature = "train")]
+use std::{cell::Cell, io::IsTerminal, time::Instant};
 
 use comfy_table::{Table, presets};
 use homing::{Pick, Progress};
 pub use homing_report::text::{grouped, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar on standard error, when that is a terminal.
-pub struct Bar(ProgressBar);
+/// A bar on standard error, when that is a terminal. One that counts says a line now and then when it is none.
+pub struct Bar {
+    bar: ProgressBar,
+    #[cfg(feature = "train")]
+    lines: Option<Lines>,
+}
+
+/// A line for every tenth that is done, and one a minute.
+#[cfg(feature = "train")]
+struct Lines {
+    what: String,
+    told: Cell<(u64, Instant)>,
+}
+
+#[cfg(feature = "train")]
+impl Lines {
+    /// Tenths come no faster than this.
+    const LEAST: Duration = Duration::from_secs(2);
+    const MOST: Duration = Duration::from_secs(60);
+
+    fn tell(&self, bar: &ProgressBar) {
+        let (done, all) = (bar.position(), bar.length().unwrap_or(0).max(1));
+        let (told, at) = self.told.get();
+        let tenths = 10 * done / all;
+        let waited = if tenths > told { Self::LEAST } else { Self::MOST };
+        if at.elapsed() >= waited || (told == 0 && tenths > 0) || (tenths > told && done >= all) {
+            self.told.set((tenths, Instant::now()));
+            let message = bar.message();
+            let dot = if message.is_empty() { "" } else { " · " };
+            eprintln!("{}: {} of {}{dot}{message}", self.what, grouped(done as usize), grouped(all as usize));
+        }
+    }
+}
 
 impl Bar {
     pub fn new(count: usize, quiet: bool) -> Self {
@@ -17,34 +50,47 @@ impl Bar {
         let bar = ProgressBar::with_draw_target(Some(count as u64), target);
         let style = ProgressStyle::with_template("choosing {bar:32} {pos}/{len} {msg} {eta} left");
         bar.set_style(style.expect("a fixed template"));
-        Self(bar)
+        Self {
+            bar,
+            #[cfg(feature = "train")]
+            lines: None,
+        }
     }
 
     #[cfg(feature = "train")]
     pub fn counting(what: &str, count: usize, quiet: bool) -> Self {
-        let bar = Self::new(count, quiet);
-        let style = ProgressStyle::with_template(&format!("{what} {{bar:32}} {{pos}}/{{len}} {{eta}} left"));
-        bar.0.set_style(style.expect("a fixed template"));
+        let mut bar = Self::new(count, quiet);
+        let style = ProgressStyle::with_template(&format!("{what} {{bar:24}} {{pos}}/{{len}} {{msg}} {{eta}} left"));
+        bar.bar.set_style(style.expect("a fixed template"));
+        let plain = !quiet && !io::stderr().is_terminal();
+        bar.lines = plain.then(|| Lines { what: what.into(), told: Cell::new((0, Instant::now())) });
         bar
+    }
+
+    /// What stands beside the count.
+    #[cfg(feature = "train")]
+    pub fn say(&self, message: String) {
+        self.bar.set_message(message);
     }
 
     #[cfg(feature = "train")]
     pub fn set(&self, done: usize) {
-        self.0.set_position(done as u64);
+        self.bar.set_position(done as u64);
+        self.lines.iter().for_each(|lines| lines.tell(&self.bar));
     }
 
     #[cfg(feature = "train")]
     pub fn inc(&self, more: usize) {
-        self.0.inc(more as u64);
+        self.set(self.bar.position() as usize + more);
     }
 
     pub fn tell(&self, progress: Progress<'_>) {
-        self.0.set_message(format!("{:.2} nats", progress.pick.information));
-        self.0.set_position(progress.pick.rank as u64);
+        self.bar.set_message(format!("{:.2} nats", progress.pick.information));
+        self.bar.set_position(progress.pick.rank as u64);
     }
 
     pub fn finish(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

@@ -149,7 +149,8 @@ fn the_report_stands_alone_and_the_closing_line_tells() {
     let output = folder.homing(&format!("{SELECT} -n 5 --out picks.csv --report report.html"));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.stdout.is_empty());
-    for word in ["picked 5 of 40 rows", "2 targets", "itl", "reading took", "choosing", "peak memory"] {
+    for word in ["picked 5 of 40 rows", "2 targets", "itl", "reading took", "choosing", ", the report ", "peak memory"]
+    {
         assert!(said.contains(word), "{said}");
     }
     let page = fs::read_to_string(folder.path("report.html")).unwrap();
@@ -181,6 +182,46 @@ fn the_demo_compares_and_reports() {
         assert!(text.contains(rule));
     }
     assert!(fs::read_to_string(folder.path("homing-demo.html")).unwrap().contains("3, 6 and 9"));
+}
+
+#[test]
+fn columns_that_were_not_named_are_told_and_the_targets_match_them_by_name() {
+    let folder = Folder::new();
+    folder.write("p.csv", "id,x,stars,y\na,1,5,0\nb,0.5,1,0.1\nc,-0.2,3,1\n");
+    folder.write("t.csv", "x,y\n0,1\n");
+    // Another order, a number more, no ids, and a label that is missing.
+    folder.write("u.csv", "name,stars,y,x,extra\nt1,,1,0,77\n");
+    let want = folder.succeeds("select p.csv --label-column stars --targets t.csv -n 2 --noise-std 1 --out - -q");
+    let output =
+        folder.homing("select p.csv --label-column stars --id-column id --targets u.csv -n 2 --noise-std 1 --out -");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), want);
+    assert!(said.contains("p.csv: the embedding is its 2 columns of numbers 'x', 'y';"), "{said}");
+    let output = folder.homing("select p.csv --rule undirected-itl -n 1 --out -");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("3 columns of numbers 'x', 'stars', 'y'") && said.contains("--label-column"), "{said}");
+    folder.refuses("select p.csv --targets t.csv -n 1", &["t.csv lacks 'stars'", "--label-column"]);
+    folder.write("text.csv", "x,y\n1,0\nhigh,1\n");
+    folder.refuses("select t.csv --targets text.csv -n 1", &["'x' of text.csv is text", "numbers"]);
+}
+
+#[test]
+fn picks_that_tell_nothing_are_refused_or_warned_of() {
+    let folder = Folder::new();
+    folder.write("zero.csv", "0,0\n0,0\n0,0\n");
+    folder.write("t.csv", "0,2\n");
+    for rule in ["itl", "vtl", "random"] {
+        folder.refuses(&format!("select zero.csv --targets t.csv --rule {rule} -n 2 --out o.csv"), &["zero"]);
+    }
+    folder.write("same.csv", "1,2\n1,2\n");
+    folder.refuses("select same.csv --targets t.csv --center -n 1", &["zero", "mean"]);
+    folder.write("apart.csv", "1,0\n2,0\n3,0\n");
+    let output = folder.homing("select apart.csv --targets t.csv -n 2 --out -");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("warning: the picks tell nothing about the targets"), "{said}");
+    let output = folder.homing("select pool.csv --cost-column cost --targets targets.csv -n 2 --out -");
+    assert!(!String::from_utf8(output.stderr).unwrap().contains("warning"));
 }
 
 #[test]
@@ -243,6 +284,7 @@ fn bad_settings() {
     }
     folder.refuses(&format!("{SELECT} -n 2 --quota 0"), &["quotas", "raise"]);
     folder.refuses(&format!("{SELECT} -n 2 --budget 0.5"), &["budget", "raise"]);
+    folder.refuses("select pool.csv --targets targets.csv -n 2 --budget 3", &["--budget needs --cost-column"]);
     folder.refuses(&format!("{SELECT} -n 2 --out pool.csv"), &["pool.csv", "written over"]);
     folder.refuses(&format!("{SELECT} -n 2 --noise-std 1e-100"), &["noise", "raise"]);
     folder.refuses("select pool.csv --cost-column cost -n 2 --rule random --target-sample 3", &["--targets"]);

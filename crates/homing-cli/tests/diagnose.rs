@@ -206,7 +206,20 @@ fn bad_input_gets_one_sentence() {
     refuses("--report nowhere/d.html", &["nowhere"]);
     refuses("--report -", &["--report", "file"]);
     folder.write("narrow.csv", "x,y\n1,2\n");
+    folder.refuses("diagnose pool.csv --targets narrow.csv", &["narrow.csv lacks 'z'"]);
+    folder.write("narrow.csv", "1,2\n");
     folder.refuses("diagnose pool.csv --targets narrow.csv", &["2 dimensions", "3"]);
     folder.write("nan.csv", "x,y,z\n1,nan,2\n");
     folder.refuses("diagnose pool.csv --targets nan.csv", &["row 0", "targets", "not finite"]);
+}
+
+#[test]
+fn the_noise_is_given_or_the_default() {
+    let folder = folder();
+    let line = |more: &str| {
+        let text = diagnose(&folder, more);
+        text.lines().find(|line| line.contains("noise ρ²")).unwrap().to_owned()
+    };
+    assert!(line("").contains("default") && !line("").contains("given"));
+    assert!(line("--noise-std 0.4").contains("given"));
 }

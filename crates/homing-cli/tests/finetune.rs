@@ -78,6 +78,9 @@ fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     let text = said(&output);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("picks from the task") && text.contains("over 2 seeds"), "{text}");
+    // A line now and then where no bar can be drawn.
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("rounds: ")).collect();
+    assert!((2..=11).contains(&lines.len()) && lines.last().unwrap().starts_with("rounds: 30 of 30 · "), "{text}");
     let names: Vec<String> = files(&run).into_keys().collect();
     for wanted in ["plan.json", "report.html", "results.csv", "itl-3/model.safetensors", "random-4/rounds/0005.json"] {
         assert!(names.iter().any(|name| name == wanted), "{wanted} in {names:?}");
@@ -143,6 +146,7 @@ fn a_person_labels_may_skip_and_may_go_away() {
     let text = said(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("there is no class \"violet\"") && text.contains("--resume"), "{text}");
+    assert!(text.contains("(0, 1; s skips what is none of these)") && !text.contains("rounds: "), "{text}");
     // One answer is kept: nine are left.
     let output = ask(true, "0\ns\n1\n2\n3\n0\n1\n2\ns\n");
     assert!(output.status.success(), "{}", said(&output));
@@ -192,6 +196,9 @@ fn a_trained_network_embeds_a_pool_that_can_be_chosen_from() {
     select.arg("select").arg(&pool).arg("--targets").arg(&targets).args(["-n", "5"]);
     let output = select.output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
+    // The ending is looked at before any work.
+    let output = homing().args(["embed", "nowhere", "--weights", "nowhere", "--out", "pool.txt"]).output().unwrap();
+    assert!(said(&output).contains("must end in .safetensors or .npy"), "{}", said(&output));
     let gradients = folder.path().join("gradients.npy");
     let output = embed("test", "network-gradient:32", &gradients);
     assert!(said(&output).contains("90 examples, network-gradient:32 embeddings of 32 numbers"), "{}", said(&output));
@@ -211,7 +218,10 @@ fn bad_input_gets_one_sentence() {
         assert_eq!(text.trim_end().lines().count(), 1, "{text}");
         text
     };
-    assert!(refused(&data.join("missing"), &[]).contains("does not exist"));
+    let missing = refused(&data.join("missing"), &[]);
+    assert!(missing.contains("does not exist") && missing.contains("`homing data fetch`"), "{missing}");
+    assert!(refused(&data.join("mnist"), &[]).contains("`homing data fetch mnist`"));
+    assert!(refused(data, &["--task", "1"]).contains("name two or more with --task"));
     assert!(refused(data, &["--task", "7"]).contains("there is no class \"7\"; the data have 0, 1, 2, 3"));
     assert!(refused(data, &["--rule", "itll"]).contains("itl"));
     assert!(refused(data, &["--model", "resnet"]).contains("there is no network"));
@@ -219,7 +229,10 @@ fn bad_input_gets_one_sentence() {
     assert!(refused(data, &["--embedding", "middle"]).contains("use last-layer"));
     assert!(refused(data, &["--sigma", "laplace"]).contains("use identity"));
     assert!(refused(data, &["--candidates", "few"]).contains("sample:1000"));
-    assert!(refused(data, &["--target-count", "500"]).contains("--target-count"));
+    assert!(
+        refused(data, &["--target-count", "500"]).contains("--target-count 500 is not between 1 and 22: 23 held-out")
+    );
+    assert!(refused(data, &["--target-count", "0"]).contains("--target-count 0"));
     assert!(refused(data, &["--labels", "nowhere.csv"]).contains("nowhere.csv"));
     let output = homing().args(["finetune", "--resume", "nowhere"]).output().unwrap();
     assert!(said(&output).contains("nowhere is no run that can be resumed"), "{}", said(&output));

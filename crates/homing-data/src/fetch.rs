@@ -93,6 +93,7 @@ pub fn fetch_files(
     folder: &Path,
     mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Vec<PathBuf>> {
+    let there = folder.exists();
     fs::create_dir_all(folder).map_err(|source| Error::Write { path: folder.to_owned(), source })?;
     let config = Agent::config_builder()
         .http_status_as_error(false)
@@ -103,7 +104,12 @@ pub fn fetch_files(
         .user_agent("homing");
     let agent = config.build().new_agent();
     let fetch = |source| Download { agent: &agent, source, folder, progress: &mut progress }.run();
-    sources.iter().map(fetch).collect()
+    let fetched = sources.iter().map(fetch).collect::<Result<_>>();
+    if fetched.is_err() && !there {
+        // It stays where something is in it.
+        let _ = fs::remove_dir(folder);
+    }
+    fetched
 }
 
 struct Download<'a> {

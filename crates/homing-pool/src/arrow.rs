@@ -123,7 +123,7 @@ impl Table {
     /// Adds a batch of the columns chosen; `row` is its first row's number in the file at `path`.
     pub(crate) fn push(&mut self, path: &Path, row: usize, batch: &RecordBatch) -> Result<()> {
         let source = Source { path, row, batch };
-        let Layout { embedding, probabilities, id, group, label, blank_labels, cost } = &self.layout;
+        let Layout { embedding, probabilities, id, group, label, blank_labels, cost, side_by_side: _ } = &self.layout;
         match embedding {
             Embedding::Column(position) => source.rows(*position, &mut self.gathered.embeddings)?,
             Embedding::Wide(positions) => source.wide(positions, &mut self.gathered.embeddings)?,

@@ -35,7 +35,12 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, delimiter: u8, options: &ReadOpti
     if sample.is_empty() {
         return Err(Error::NoRows { path: path.to_owned() });
     }
-    let layout = Layout::choose(path, &columns, options)?;
+    // Numbers in place of names tell nothing.
+    let unnamed = ReadOptions { side_by_side: Vec::new(), ..options.clone() };
+    let mut layout = Layout::choose(path, &columns, if headed { options } else { &unnamed })?;
+    if !headed {
+        layout.side_by_side.clear();
+    }
     let mut table = TextTable { path, columns: &columns, gathered: Gathered::default(), row: 0 };
     for record in &sample {
         table.push(&layout, record)?;

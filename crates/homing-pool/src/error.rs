@@ -91,6 +91,9 @@ pub enum Error {
     /// No column of the name asked for.
     #[error("{} has no column {name}; it has {}", .path.display(), listed("", .names, ""))]
     NoColumn { path: PathBuf, name: String, names: Vec<String> },
+    /// Columns that embeddings are to be made of.
+    #[error("{} lacks {}, which the pool's embedding is made of; give it the same columns, or name the pool's columns that have another use (--label-column, --cost-column, --group-column)", .path.display(), listed("", .names, ""))]
+    Lacking { path: PathBuf, names: Vec<String> },
     /// Columns asked of a bare array.
     #[error("{} holds one array and no columns, so there is no {name}; use .npz, .safetensors or .parquet for named columns", .path.display())]
     NoColumns { path: PathBuf, name: String },

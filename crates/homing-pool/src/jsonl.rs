@@ -54,6 +54,7 @@ fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &Read
         label: None,
         blank_labels: false,
         cost: None,
+        side_by_side: Vec::new(),
     };
     gathered.finish(path, &bare)
 }

@@ -54,6 +54,8 @@ pub(crate) struct Layout {
     pub(crate) label: Option<usize>,
     pub(crate) blank_labels: bool,
     pub(crate) cost: Option<usize>,
+    /// The names of the embedding's columns, where it has several.
+    pub(crate) side_by_side: Vec<String>,
 }
 
 impl Layout {
@@ -61,14 +63,15 @@ impl Layout {
     pub(crate) fn choose(path: &Path, columns: &[Column], options: &ReadOptions) -> Result<Self> {
         let chooser = Chooser { path, columns };
         let scalar = &[Role::Number, Role::Text][..];
-        let id = match chooser.asked(options.id.as_ref(), scalar, "ids are texts or numbers")? {
+        let there = |name: &&String| !options.optional || chooser.position(name).is_some();
+        let id = match chooser.asked(options.id.as_ref().filter(there), scalar, "ids are texts or numbers")? {
             Some(id) => Some(id),
             None => {
                 ID_NAMES.iter().find_map(|name| chooser.position(name)).filter(|&i| scalar.contains(&columns[i].role))
             }
         };
-        let group = chooser.asked(options.group.as_ref(), scalar, "groups are texts or numbers")?;
-        let label = chooser.asked(options.label.as_ref(), scalar, "labels are texts or numbers")?;
+        let group = chooser.asked(options.group.as_ref().filter(there), scalar, "groups are texts or numbers")?;
+        let label = chooser.asked(options.label.as_ref().filter(there), scalar, "labels are texts or numbers")?;
         let cost = chooser.asked(options.cost.as_ref(), &[Role::Number], "costs are numbers")?;
         let probabilities = chooser.asked(
             options.probabilities.as_ref(),
@@ -78,10 +81,14 @@ impl Layout {
         let taken = [probabilities, id, group, label, cost];
         let embedding = match &options.embedding {
             Some(name) => Embedding::Column(chooser.asked_embedding(name)?),
-            None => chooser.found_embedding(&taken)?,
+            None => chooser.found_embedding(&taken, &options.side_by_side)?,
+        };
+        let side_by_side = match &embedding {
+            Embedding::Column(_) => Vec::new(),
+            Embedding::Wide(positions) => positions.iter().map(|&i| columns[i].name.clone()).collect(),
         };
         let blank_labels = options.blank_labels;
-        Ok(Self { embedding, probabilities, id, group, label, blank_labels, cost })
+        Ok(Self { embedding, probabilities, id, group, label, blank_labels, cost, side_by_side })
     }
 
     /// The same layout of a table with the chosen columns only, and their positions in the whole one.
@@ -106,6 +113,7 @@ impl Layout {
             label: self.label.map(new),
             blank_labels: self.blank_labels,
             cost: self.cost.map(new),
+            side_by_side: self.side_by_side,
         };
         (layout, positions)
     }
@@ -188,7 +196,7 @@ impl Chooser<'_> {
         Error::Dtype { path: self.path.to_owned(), dtype: self.columns[position].kind.clone() }
     }
 
-    fn found_embedding(&self, taken: &[Option<usize>]) -> Result<Embedding> {
+    fn found_embedding(&self, taken: &[Option<usize>], side_by_side: &[String]) -> Result<Embedding> {
         let of_role = |role| {
             (0..self.columns.len())
                 .filter(|&i| self.columns[i].role == role && !taken.contains(&Some(i)))
@@ -206,6 +214,9 @@ impl Chooser<'_> {
         if let Some(position) = self.conventional(&integers) {
             return Err(self.integers(position));
         }
+        if !side_by_side.is_empty() {
+            return self.named_numbers(side_by_side).map(Embedding::Wide);
+        }
         // A column without a name is the row numbers that pandas writes.
         let numbers: Vec<usize> =
             of_role(Role::Number).into_iter().filter(|&i| !self.columns[i].name.is_empty()).collect();
@@ -214,6 +225,19 @@ impl Chooser<'_> {
             return Ok(Embedding::Wide(numbers));
         }
         Err(no_embedding(self.path, self.columns))
+    }
+
+    /// The columns of numbers with these names.
+    fn named_numbers(&self, names: &[String]) -> Result<Vec<usize>> {
+        let lacking: Vec<String> = names.iter().filter(|name| self.position(name).is_none()).cloned().collect();
+        if !lacking.is_empty() {
+            return Err(Error::Lacking { path: self.path.to_owned(), names: lacking });
+        }
+        let number = |name: &String| match self.named(name)? {
+            position if self.columns[position].role == Role::Number => Ok(position),
+            position => Err(self.wrong(position, "the pool's embedding has numbers there")),
+        };
+        names.iter().map(number).collect()
     }
 
     /// The one of `candidates` with the most usual name, or the only one.
@@ -263,6 +287,25 @@ mod tests {
         let layout = choose(&roles, &options).unwrap();
         assert_eq!(layout.embedding, Embedding::Wide(vec![2, 4]));
         assert_eq!((layout.id, layout.cost), (Some(1), Some(3)));
+    }
+
+    #[test]
+    fn columns_are_matched_by_name_and_those_that_lack_are_named() {
+        let options = |names: &[&str]| ReadOptions {
+            side_by_side: names.iter().map(|&name| name.to_owned()).collect(),
+            label: Some("stars".to_owned()),
+            optional: true,
+            ..ReadOptions::default()
+        };
+        let roles = [("c", Role::Number), ("a", Role::Number), ("b", Role::Number)];
+        let layout = choose(&roles, &options(&["a", "c"])).unwrap();
+        assert_eq!((layout.embedding, layout.label), (Embedding::Wide(vec![1, 0]), None));
+        assert_eq!(layout.side_by_side, ["a", "c"]);
+        let message = choose(&roles, &options(&["a", "d", "e"])).unwrap_err().to_string();
+        assert!(message.starts_with("pool.parquet lacks 'd', 'e'"), "{message}");
+        // A column of lists needs no names.
+        let layout = choose(&[("x", Role::Floats), ("a", Role::Number)], &options(&["a", "c"])).unwrap();
+        assert_eq!((layout.embedding, layout.side_by_side), (Embedding::Column(0), Vec::new()));
     }
 
     #[test]

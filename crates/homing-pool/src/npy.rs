@@ -25,7 +25,7 @@ pub(crate) fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<
         return Err(Error::NoColumns { path: path.to_owned(), name: crate::error::quoted(name) });
     }
     let embeddings = tensor(path, store)?.into_matrix(path)?;
-    Ok(Contents { embeddings, columns: Columns::default() })
+    Ok(Contents { embeddings, columns: Columns::default(), side_by_side: Vec::new() })
 }
 
 /// The array in `store`, without a copy.

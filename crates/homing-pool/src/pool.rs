@@ -18,6 +18,11 @@ use crate::{Error, Format, Result, csv, ipc, jsonl, npy, npz, parquet, safetenso
 pub struct ReadOptions {
     /// A row of floats a row; found as `embedding`, `embeddings`, `vector`, `features`, `emb`, or as the only one.
     pub embedding: Option<String>,
+    /// Columns of numbers that are the embeddings side by side, in a table with a header and without a column of lists; all of
+    /// those that have no other use if none are named.
+    pub side_by_side: Vec<String>,
+    /// Whether the columns of ids, groups and labels may be missing although they are named.
+    pub optional: bool,
     /// A text or number a row that names it; found as `id`, `ids`, `_id` or `uid`.
     pub id: Option<String>,
     /// A text or number a row, equal for rows that belong together.
@@ -36,9 +41,10 @@ pub struct ReadOptions {
 
 impl ReadOptions {
     pub(crate) fn first_name(&self) -> Option<&str> {
-        [&self.embedding, &self.id, &self.group, &self.cost, &self.label, &self.probabilities]
-            .into_iter()
-            .find_map(Option::as_deref)
+        let optional = [&self.id, &self.group, &self.label];
+        let needed = [&self.embedding, &self.cost, &self.probabilities];
+        let optional = optional.into_iter().filter(|_| !self.optional);
+        needed.into_iter().chain(optional).find_map(Option::as_deref)
     }
 }
 
@@ -57,6 +63,8 @@ pub(crate) struct Columns {
 pub(crate) struct Contents {
     pub(crate) embeddings: Matrix,
     pub(crate) columns: Columns,
+    /// The columns that the embeddings were made of, where those are several of a table with a header.
+    pub(crate) side_by_side: Vec<String>,
 }
 
 /// Bytes that tell a format.
@@ -118,6 +126,11 @@ impl Pool {
     /// [`Embeddings::check_finite`] tells.
     pub fn embeddings(&self) -> Embeddings<'_> {
         self.contents.embeddings.view()
+    }
+
+    /// The columns of numbers that the embeddings are made of; none where they are one column or array.
+    pub fn side_by_side(&self) -> &[String] {
+        &self.contents.side_by_side
     }
 
     /// How many rows.

@@ -123,7 +123,7 @@ impl Gathered {
             costs: layout.cost.map(|_| self.costs),
             probabilities,
         };
-        Ok(Contents { embeddings, columns })
+        Ok(Contents { embeddings, columns, side_by_side: layout.side_by_side.clone() })
     }
 }
 

@@ -237,7 +237,8 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
         one_a_row(position, matrix.rows())?;
         probabilities = Some(matrix);
     }
-    Ok(Contents { embeddings, columns: Columns { ids, groups, labels, costs, probabilities } })
+    let columns = Columns { ids, groups, labels, costs, probabilities };
+    Ok(Contents { embeddings, columns, side_by_side: Vec::new() })
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ const LEFT: f64 = 40.0;
 const TOP: f64 = 8.0;
 const RIGHT: f64 = 10.0;
 const BOTTOM: f64 = 34.0;
+/// Half the width of the broadest line, and a little more: what a line along an edge of the plot takes beyond it.
+const STROKE: f64 = 2.0;
 /// Shades of a heat map.
 const SHADES: usize = 12;
 
@@ -21,6 +23,8 @@ pub struct Plot {
     note: String,
     #[serde(flatten)]
     frame: Frame,
+    /// Where marks are drawn.
+    clip: String,
     x_label: String,
     marks: Vec<Mark>,
     numbers: Vec<Label>,
@@ -57,9 +61,12 @@ impl Plot {
         let right = size.width - RIGHT - size.names;
         let bottom = size.height - BOTTOM;
         let scales = (Scale::new(x, [LEFT, right]), Scale::new(y, [bottom, TOP]));
+        let clip =
+            format!("M{} {}H{}V{}H{}Z", LEFT - STROKE, TOP - STROKE, right + STROKE, bottom + STROKE, LEFT - STROKE);
         Self {
             title: title.into(),
             note: note.into(),
+            clip,
             frame: Frame {
                 width: size.width,
                 height: size.height,
@@ -172,6 +179,7 @@ mod tests {
         let mut plot = Plot::new("t", "", size, [0.0, 10.0], [0.0, 1.0], "x");
         plot.line("a", &[(0.0, 0.0), (10.0, 1.0)]).heat(2, &[0.0, 1.0, 0.5, f64::NAN]);
         assert_eq!(plot.marks[0].d, "M40 108L140 8");
+        assert_eq!(plot.clip, "M38 6H142V110H38Z", "lines along the edges are drawn whole");
         let shades: Vec<&str> = plot.marks[1..].iter().map(|mark| &*mark.class).collect();
         assert_eq!(shades, ["heat h0", "heat h6", "heat h11"]);
         assert!(plot.marks[1].d.starts_with("M40 58h50.3"), "{}", plot.marks[1].d);

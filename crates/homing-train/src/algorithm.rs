@@ -203,7 +203,7 @@ fn choose(
     let subset = subsample(problem.targets.rows, settings, number);
     let targets = Examples { inputs: problem.targets.inputs, rows: &subset };
     let lessons = Lessons::new(problem, run.rounds().iter().flat_map(|round| &round.picks));
-    let sigma = settings.sigma.covariance(learner, lessons.labelled(problem))?;
+    let sigma = settings.sigma.covariance(learner, lessons.labelled(problem), settings.reweight)?;
     let embedder = Embedder::new(learner, settings.embedding, sigma);
     let embed = |rows: &[usize]| embedder.embed(Examples { inputs: problem.pool, rows });
     let aims = embedder.embed(targets)?;

@@ -143,19 +143,14 @@ impl Embedded {
         Ok(Embeddings::new(&self.values[..], self.dim)?)
     }
 
-    /// φ row by row and its width.
-    pub fn into_values(self) -> (Vec<f32>, usize) {
-        (self.values, self.dim)
+    /// φ row by row and its width, and the class probabilities row by row.
+    pub fn into_parts(self) -> (Vec<f32>, usize, Vec<f32>) {
+        (self.values, self.dim, self.probabilities)
     }
 
     /// Class probabilities row by row.
     pub fn probabilities(&self) -> Result<Embeddings<'_>> {
         Ok(Embeddings::new(&self.probabilities[..], self.classes)?)
-    }
-
-    /// The same as they are.
-    pub fn likely(&self) -> &[f32] {
-        &self.probabilities
     }
 
     /// The points at which f is observed.

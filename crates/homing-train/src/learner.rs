@@ -140,6 +140,15 @@ pub trait Learner {
     fn gradients(&self, examples: Examples<'_>, at: usize) -> Result<Vec<f32>>;
 }
 
+/// A weight for each class: 1, or as many examples as a class has on average over as many as it has.
+pub(crate) fn class_weights(labels: &[u32], classes: usize, reweight: bool) -> Vec<f32> {
+    let mut counts = vec![0usize; classes];
+    labels.iter().for_each(|&label| counts[label as usize] += 1);
+    let present = counts.iter().filter(|&&count| count > 0).count();
+    let average = labels.len() as f32 / present.max(1) as f32;
+    counts.iter().map(|&count| if reweight { average / count.max(1) as f32 } else { 1.0 }).collect()
+}
+
 /// The share of examples whose most probable class is their label.
 pub fn accuracy(learner: &dyn Learner, test: Labelled<'_>) -> Result<f64> {
     let guesses = learner.look(test.examples)?.guesses();

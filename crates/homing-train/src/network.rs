@@ -8,7 +8,7 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::draw::{Draw, Dropout};
-use crate::learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy};
+use crate::learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy, class_weights};
 use crate::{Error, Result};
 
 /// Examples that a network is asked about at once.
@@ -89,15 +89,6 @@ struct Adam {
     optimizer: ModuleOptimizer,
     draw: Draw,
     device: Device,
-}
-
-/// A weight for each class: 1, or as many examples as a class has on average over as many as it has.
-fn class_weights(labels: &[u32], classes: usize, reweight: bool) -> Vec<f32> {
-    let mut counts = vec![0usize; classes];
-    labels.iter().for_each(|&label| counts[label as usize] += 1);
-    let present = counts.iter().filter(|&&count| count > 0).count();
-    let average = labels.len() as f32 / present.max(1) as f32;
-    counts.iter().map(|&count| if reweight { average / count.max(1) as f32 } else { 1.0 }).collect()
 }
 
 impl<N: Net> Learner for Network<N> {

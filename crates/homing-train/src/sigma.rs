@@ -6,7 +6,7 @@ use std::str::FromStr;
 use homing::Embeddings;
 use homing::laplace::{Approximation, Covariance, Curvature, LastLayer, Mode};
 
-use crate::learner::{Labelled, Learner};
+use crate::learner::{Labelled, Learner, class_weights};
 use crate::{Error, Result};
 
 /// Which Σ.
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 pub enum Sigma {
     /// I.
     Identity,
-    /// The inverse Hessian of the loss of the labelled examples, computed anew in every round.
+    /// The inverse Hessian of the loss of the labelled examples, as the network learns from it, computed anew in every round.
     Laplace(Approximation),
 }
 
@@ -61,8 +61,14 @@ impl From<Sigma> for String {
 const UNTOLD: f64 = 1.0;
 
 impl Sigma {
-    /// Σ after the learner has learned from the examples; none stands for I. The prior precision is the likeliest one.
-    pub fn covariance(self, learner: &dyn Learner, learned: Labelled<'_>) -> Result<Option<Covariance>> {
+    /// Σ after the learner has learned from the examples; none stands for I. With `reweight` the loss gives
+    /// every class the same weight. The prior precision is the likeliest one.
+    pub fn covariance(
+        self,
+        learner: &dyn Learner,
+        learned: Labelled<'_>,
+        reweight: bool,
+    ) -> Result<Option<Covariance>> {
         let Self::Laplace(approximation) = self else { return Ok(None) };
         if learned.labels.is_empty() {
             return Ok(None);
@@ -70,7 +76,10 @@ impl Sigma {
         let look = learner.look(learned.examples)?;
         let probabilities = look.probabilities();
         let likely = Embeddings::new(&probabilities[..], look.classes)?;
+        let of_class = class_weights(learned.labels, look.classes, reweight);
+        let shares: Vec<f64> = learned.labels.iter().map(|&label| f64::from(of_class[label as usize])).collect();
         let layer = LastLayer::new(Embeddings::new(&look.hidden[..], look.width)?, likely, look.biased)?;
+        let layer = layer.weighted(&shares)?;
         let curvature = Curvature::new(&layer, approximation)?;
         let weights = learner.last_layer();
         let labels: Vec<usize> = learned.labels.iter().map(|&label| label as usize).collect();

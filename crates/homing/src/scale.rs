@@ -22,9 +22,7 @@ pub struct Scale {
 /// Measures pool and targets.
 pub fn scale(pool: Points<'_>, targets: Points<'_>, kernel: &dyn Kernel) -> Scale {
     let dim = pool.dim();
-    let vars_of = |points: Points<'_>| -> Vec<f64> {
-        points.map_blocks(|_, rows| rows.chunks_exact(dim).map(|x| kernel.var(x)).collect::<Vec<_>>()).concat()
-    };
+    let vars_of = |points: Points<'_>| -> Vec<f64> { points.map_blocks(|_, rows| kernel.vars(rows, dim)).concat() };
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let mut vars = vars_of(pool);
     let (mean_var, max_var) = (mean(&vars), vars.iter().copied().fold(0.0, f64::max));

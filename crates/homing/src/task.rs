@@ -183,7 +183,7 @@ impl Survey {
         };
         let dim = pool.dim();
         let blocks = pool.map_blocks(|_, block| {
-            let vars: Vec<f64> = block.chunks_exact(dim).map(|x| task.kernel.var(x)).collect();
+            let vars = task.kernel.vars(block, dim);
             let finite = vars.iter().all(|var| var.is_finite())
                 && (task.kernel.is_linear() || block.iter().all(|x| x.is_finite()));
             // What underflows is not zero.
@@ -258,7 +258,9 @@ pub(crate) fn check(task: &Task<'_>, plan: &Plan) -> Result<()> {
     if let Some(budget) = plan.budget {
         setting("the budget", budget, budget.is_finite() && budget > 0.0, "it must be a positive number")?;
         if task.costs.is_none() {
-            return Err(Error::Unsupported("a budget needs the cost of every pool row"));
+            return Err(Error::Unsupported(
+                "a budget needs the cost of every pool row; give costs, or leave the budget out",
+            ));
         }
     }
     if !plan.quotas.is_empty() && task.groups.is_none() {

@@ -209,7 +209,7 @@ impl<'a> Tracker<'a> {
         self.scan(|tracker, rows, block| {
             let (len, dim) = (block.len, tracker.pool.dim());
             if wants.nearest || wants.cosine {
-                block.prior_var = rows.chunks_exact(dim).map(|x| tracker.kernel.var(x)).collect();
+                block.prior_var = tracker.kernel.vars(rows, dim);
             }
             if wants.var {
                 block.var = vec![Variance { value: 0.0, scale: 0.0 }; len];
@@ -389,6 +389,11 @@ impl<'a> Tracker<'a> {
     pub fn is_copy(&self, a: usize, b: usize) -> bool {
         let probabilities = self.probabilities.filter(|_| self.wants.probabilities);
         is_copy(self.kernel, self.pool, a, b) && probabilities.is_none_or(|p| p.row(a) == p.row(b))
+    }
+
+    /// The laws given D and what was observed, and given the targets too.
+    pub fn into_laws(self) -> (Law<'a>, Option<Law<'a>>) {
+        (self.data, self.joint)
     }
 
     /// How many blocks there are.

@@ -113,6 +113,9 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     let question = Question { task, noise, picks: &picks, count, values, seed };
     let diagnosis = Diagnosis::new(&question, |step| steps.tell(step))?;
     steps.finish();
+    if let Some(found) = inputs.found().filter(|_| !arguments.quiet) {
+        eprintln!("{found}");
+    }
     task.check_read()?;
     if let Some(path) = &arguments.report {
         let names = Names { row: &|row| inputs.row_name(row), target: &|row| inputs.target_name(row) };

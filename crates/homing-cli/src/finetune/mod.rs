@@ -14,13 +14,14 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, FromArgMatches};
 use homing_report::plots::Section;
 use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune, read_json, write_json};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use results::Results;
 pub use results::mean_and_error;
 use setup::Setup;
 pub use setup::{Open, maps, open_data};
+
+use crate::terminal::Bar;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -93,7 +94,8 @@ struct Choosing {
     /// Condition on the picks of earlier rounds, where the paper starts every round from the prior.
     #[arg(long)]
     condition: bool,
-    /// Who labels: the data set, a file with columns id (or row) and label, or a person (ask).
+    /// Who labels: the data set, a file with columns id (or row) and label, or a person (ask), who is offered the classes of
+    /// --task.
     #[arg(long, value_name = "data|ask|FILE", default_value = "data")]
     labels: String,
 }
@@ -282,11 +284,7 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
     let rules = asked.rules();
     let total = rules.len() * asked.seeds as usize * asked.choosing.rounds;
     let quiet = quiet || asked.choosing.labels == "ask";
-    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(total as u64), target);
-    bar.set_style(
-        ProgressStyle::with_template("{bar:24} {pos}/{len} rounds · {msg} · {eta} left").expect("a fixed template"),
-    );
+    let bar = Bar::counting("rounds", total, quiet);
     let mut results = Results::new(rules.clone());
     for seed in asked.seed..asked.seed + asked.seeds {
         let split = setup.split(asked, seed)?;
@@ -294,7 +292,7 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
         for rule in &rules {
             let settings = asked.settings(rule, seed)?;
             let mut run = Run::open(&folder.join(format!("{rule}-{seed}")))?;
-            bar.inc(run.rounds().len() as u64);
+            bar.inc(run.rounds().len());
             let mut learner = setup.learner(asked)?;
             let mut oracle = setup.oracle(asked);
             let mut share = results::Share::new(run.rounds(), &split);
@@ -305,14 +303,14 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
                 let accuracy = round
                     .accuracy
                     .map_or_else(String::new, |accuracy| format!(" · accuracy {:.1} %", 100.0 * accuracy));
-                bar.set_message(format!("{rule}, seed {seed}{accuracy} · {} from the task", share.percent()));
+                bar.say(format!("{rule}, seed {seed}{accuracy} · {} from the task", share.percent()));
                 bar.inc(1);
                 Ok(())
             })?;
             results.add(rule, seed, run.rounds(), &split);
         }
     }
-    bar.finish_and_clear();
+    bar.finish();
     Ok(results)
 }
 

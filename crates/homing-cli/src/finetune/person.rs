@@ -8,16 +8,21 @@ use homing_train::{Answer, Error, Oracle};
 /// Shows an example, asks for its class.
 pub struct Person<'a> {
     pub data: &'a Dataset,
+    /// Which classes of the data are of the task: those that are offered. Any other is taken too.
+    pub classes: &'a [Option<u32>],
 }
 
 impl Oracle for Person<'_> {
     fn label(&mut self, row: usize) -> homing_train::Result<Answer> {
         let failed = |source: io::Error| Error::Io { path: "the terminal".into(), source };
         let classes = &self.data.classes;
+        let offered: Vec<&str> =
+            classes.iter().zip(self.classes).filter(|(_, of)| of.is_some()).map(|(name, _)| &**name).collect();
+        let skips = if offered.len() < classes.len() { "s skips what is none of these" } else { "s skips" };
         self.show(row).map_err(failed)?;
         let mut line = String::new();
         loop {
-            print!("label of {} ({}; s skips): ", self.data.ids[row], some(classes));
+            print!("label of {} ({}; {skips}): ", self.data.ids[row], some(&offered));
             io::stdout().flush().map_err(failed)?;
             line.clear();
             if io::stdin().lock().read_line(&mut line).map_err(failed)? == 0 {
@@ -31,14 +36,14 @@ impl Oracle for Person<'_> {
             if let Some(class) = classes.iter().position(|class| class == answer) {
                 return Ok(Answer::Class(class as u32));
             }
-            println!("there is no class {answer:?}; type one of them, or s");
+            println!("there is no class {answer:?}; type one of them, or s (--task CLASSES says which are offered)");
         }
     }
 }
 
-fn some(classes: &[String]) -> String {
+fn some(classes: &[&str]) -> String {
     const SHOWN: usize = 12;
-    let names = classes.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let names = classes[..classes.len().min(SHOWN)].join(", ");
     if classes.len() > SHOWN { format!("{names}, … {} in all", classes.len()) } else { names }
 }
 

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use homing_data::{Data, Dataset, Inputs, OpenOptions};
+use homing_data::{Data, Dataset, Inputs, OpenOptions, SETS};
 use homing_train::models::efficientnet::{Design, EfficientNet, Trunk, cache_folder, feature_maps};
 use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
 use rand::SeedableRng;
@@ -128,7 +128,7 @@ impl Setup {
             );
         }
         let targets = match &asked.task.targets {
-            Some(path) => Some(homing_data::open(path, &options)?.train),
+            Some(path) => Some(open_data(path, &options)?.train),
             None => None,
         };
         if let Some(targets) = &targets
@@ -172,7 +172,9 @@ impl Setup {
 
     pub fn oracle<'a>(&'a self, asked: &Asked) -> Box<dyn Oracle + 'a> {
         match &self.labels {
-            None if asked.choosing.labels == "ask" => Box::new(Person { data: &self.data.train }),
+            None if asked.choosing.labels == "ask" => {
+                Box::new(Person { data: &self.data.train, classes: &self.classes })
+            }
             None => Box::new(Known(&self.data.train.labels)),
             Some(labels) => Box::new(Known(labels)),
         }
@@ -225,7 +227,9 @@ impl Setup {
             (targets, (0..targets.len()).collect())
         } else if count == 0 || count > fit || count == rest.len() {
             bail!(
-                "{count} targets cannot be drawn from {fit} held-out examples of the task; give --target-count fewer, at least 1"
+                "--target-count {count} is not between 1 and {}: {fit} held-out examples of the task are left for targets and \
+                 tests; choose another count, or give --targets",
+                fit.min(rest.len().saturating_sub(1))
             )
         } else {
             (shown, rest.drain(..count).collect())
@@ -331,7 +335,20 @@ fn shown(asked: &Asked, data: &Data, targets: Option<&Dataset>) -> Result<(Kind,
 /// A data set from its files, or the digits that the binary carries.
 pub fn open_data(path: &Path, options: &OpenOptions) -> Result<Data> {
     let built_in = path.as_os_str() == DIGITS && !path.exists();
-    Ok(if built_in { digits::data() } else { homing_data::open(path, options)? })
+    if built_in {
+        return Ok(digits::data());
+    }
+    homing_data::open(path, options).map_err(|error| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let missing = matches!(error, homing_data::Error::Unknown { .. }) || !path.exists();
+        match () {
+            () if missing && SETS.contains(&name) => {
+                anyhow!("{error}; `homing data fetch {name}` downloads that data set")
+            }
+            () if !path.exists() => anyhow!("{error}; `homing data fetch` downloads {}", SETS.join(" or ")),
+            () => error.into(),
+        }
+    })
 }
 
 /// What a frozen trunk makes of images, from the cache or computed now.
@@ -350,6 +367,11 @@ pub fn maps(trunk: &Trunk, images: &Inputs, quiet: bool) -> Result<Inputs> {
 fn classes(names: &[String], task: Option<&[String]>) -> Result<Vec<Option<u32>>> {
     if let Some(unknown) = task.into_iter().flatten().find(|name| !names.contains(name)) {
         bail!("there is no class {unknown:?}; the data have {}", some_of(names));
+    }
+    if let Some([only]) = task.or(Some(names)) {
+        bail!(
+            "{only:?} is the only class, and a network learns to tell classes apart; name two or more with --task, or give data with more"
+        );
     }
     let mut numbers = 0..;
     let wanted = |name: &String| task.is_none_or(|task| task.contains(name));

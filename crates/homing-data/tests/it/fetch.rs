@@ -218,4 +218,7 @@ fn without_a_server_the_addresses_are_told() {
         &["file.bin could not be downloaded", "status 404", &nobody.to_string(), "check the network", &folder_name],
     );
     assert!(!message.contains('\n') && names(folder.path()).is_empty(), "{message}");
+    let fresh = folder.path().join("fresh");
+    fetch_files(&sources, &fresh, go_on).unwrap_err();
+    assert!(!fresh.exists(), "a folder that nothing came into is not left behind");
 }

@@ -94,6 +94,8 @@ pub struct Diagnosis {
     pub ratio: Ratio,
     pub constants: Constants,
     pub noise_var: f64,
+    /// Whether the noise is a share of the pool's variance, as it is unless one is given.
+    pub noise_is_default: bool,
     pub scale: Scale,
     pub duplicates: Duplicates,
     pub fit: Option<NoiseFit>,
@@ -139,6 +141,7 @@ impl Diagnosis {
             ratio,
             constants: Constants::of(&start),
             noise_var: start.noise_var(),
+            noise_is_default: matches!(noise, Noise::Relative(_)),
             scale: scale(task.pool, targets, task.kernel),
             duplicates: duplicates(task.pool, task.kernel, seed),
             fit: values.map(|values| fit_noise(task.kernel, task.pool, values, seed)).transpose()?,

@@ -165,12 +165,13 @@ pub fn checks(diagnosis: &Diagnosis, rows: usize) -> Vec<Fact> {
         kind,
         place,
     };
+    let noise_from = if diagnosis.noise_is_default { "default" } else { "given" };
     let times_of_pool = |value: f64, what: &str| {
         let times = value / scale.mean_var;
         if times.is_finite() { format!("{} × the pool's{what}", short(times)) } else { "the pool has none".to_owned() }
     };
     let mut checks = vec![
-        fact("noise ρ²", short(*noise_var), times_of_pool(*noise_var, " mean variance"), "given", "Asm. B.2"),
+        fact("noise ρ²", short(*noise_var), times_of_pool(*noise_var, " mean variance"), noise_from, "Asm. B.2"),
         fact(
             "variance of a row",
             short(scale.mean_var),

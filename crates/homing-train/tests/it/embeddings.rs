@@ -1,6 +1,8 @@
 //! The four kinds of embeddings against their definitions.
 
-use homing_train::{Embedder, Examples, Inputs, Kind, Labelled, Learner, Lesson, Sketch, Until};
+use homing::Embeddings;
+use homing::laplace::{Approximation, Curvature, LastLayer, Mode};
+use homing_train::{Embedder, Examples, Inputs, Kind, Labelled, Learner, Lesson, Sigma, Sketch, Until};
 
 use crate::world::{Bars, cnn, mlp, noise};
 
@@ -131,6 +133,29 @@ fn loss_gradients_are_the_slope_of_the_loss_with_the_likeliest_label() {
         let want = dot(&gradients[i], &gradients[j]);
         assert!((kernel(i, j) - want).abs() < 1e-3, "{} {want}", kernel(i, j));
     }
+}
+
+/// Two examples of one class and one of another weigh ¾, ¾ and 1½ where the classes weigh the same.
+#[test]
+fn sigma_is_of_the_loss_that_the_network_learns_from() {
+    let inputs = Inputs::rows(4, noise(12, 7));
+    let network = mlp(4, &[], 2, 8);
+    let learned = Labelled { examples: Examples { inputs: &inputs, rows: &[0, 1, 2] }, labels: &[1, 0, 1] };
+    let look = network.look(learned.examples).unwrap();
+    let (p, weights) = (look.probabilities(), network.last_layer());
+    let view = |values, dim| Embeddings::new(values, dim).unwrap();
+    let want = |shares: &[f64]| {
+        let layer = LastLayer::new(view(&look.hidden[..], 4), view(&p[..], 2), true).unwrap().weighted(shares).unwrap();
+        let curvature = Curvature::new(&layer, Approximation::Full).unwrap();
+        let mode = Mode::new(&layer, view(&weights[..], 2), &[1, 0, 1]).unwrap();
+        let precision = curvature.fit_prior(&mode).unwrap().precision;
+        curvature.covariance(precision).unwrap().dense().unwrap()
+    };
+    for (reweight, shares) in [(true, [0.75, 1.5, 0.75]), (false, [1.0; 3])] {
+        let sigma = Sigma::Laplace(Approximation::Full).covariance(&network, learned, reweight).unwrap().unwrap();
+        assert_eq!(sigma.dense().unwrap(), want(&shares));
+    }
+    assert_ne!(want(&[0.75, 1.5, 0.75]), want(&[1.0; 3]));
 }
 
 #[test]

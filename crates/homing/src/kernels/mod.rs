@@ -29,6 +29,11 @@ pub trait Kernel: Send + Sync {
         self.eval(x, x)
     }
 
+    /// k(x, x) of every row, row after row: the values of [`Kernel::var`] up to rounding.
+    fn vars(&self, rows: &[f64], dim: usize) -> Vec<f64> {
+        rows.chunks_exact(dim).map(|x| self.var(x)).collect()
+    }
+
     /// k of every row with every point, both row after row: `out` has a column of values a point.
     ///
     /// The values are those of [`Kernel::eval`] up to rounding; a kernel that is made of inner products has them from a

@@ -4,7 +4,7 @@ use faer::{Accum, Mat, MatRef};
 
 use super::Kernel;
 use super::separate::{Term, separate};
-use crate::algebra::{dot, product};
+use crate::algebra::{axpy, dot, product};
 use crate::{Error, Result};
 
 /// Columns of one matrix product: terms times points.
@@ -19,9 +19,18 @@ const COLUMNS: usize = 64;
 pub struct Scaled {
     classes: usize,
     /// The table's first columns.
-    terms: Vec<Term>,
+    first: Table,
     /// The others, a number each.
     rest: Vec<f64>,
+}
+
+/// s, over some of its columns.
+#[derive(Debug, Clone)]
+enum Table {
+    /// As a sum.
+    Terms(Vec<Term>),
+    /// As it is.
+    Whole(Mat<f64>),
 }
 
 impl Scaled {
@@ -45,19 +54,45 @@ impl Scaled {
             most - least <= 4.0 * f64::EPSILON * most
         };
         let first = width - (0..width).rev().take_while(even).count();
-        let terms = if first == 0 { Vec::new() } else { separate(table.subcols(0, first)) };
-        Ok(Self { classes, terms, rest: (first..width).map(|j| table[(0, j)]).collect() })
+        let rest = (first..width).map(|j| table[(0, j)]).collect();
+        let table = table.subcols(0, first);
+        let terms = if first == 0 { Some(Vec::new()) } else { separate(table) };
+        let first = terms.map_or_else(|| Table::Whole(table.to_owned()), Table::Terms);
+        Ok(Self { classes, first, rest })
     }
 
     /// How many products the table is a sum of.
     pub fn terms(&self) -> usize {
-        self.terms.len() + usize::from(!self.rest.is_empty())
+        let first = match &self.first {
+            Table::Terms(terms) => terms.len(),
+            Table::Whole(_) => self.classes,
+        };
+        first + usize::from(!self.rest.is_empty())
     }
 
-    /// Coordinates of h that the terms are about.
+    /// Coordinates of h before those of `rest`.
     fn first(&self) -> usize {
-        self.terms.first().map_or(0, |term| term.inner.len())
+        match &self.first {
+            Table::Terms(terms) => terms.first().map_or(0, |term| term.inner.len()),
+            Table::Whole(table) => table.ncols(),
+        }
     }
+}
+
+/// The columns of both, multiplied number by number and added to the columns of `out`, over and over.
+fn add_products(outer: MatRef<'_, f64>, inner: MatRef<'_, f64>, out: &mut [f64]) {
+    let count = outer.nrows();
+    for at in 0..outer.ncols() {
+        let start = at * count % out.len();
+        let columns = outer.col(at).iter().zip(inner.col(at).iter());
+        out[start..start + count].iter_mut().zip(columns).for_each(|(out, (a, b))| *out += a * b);
+    }
+}
+
+fn times(rows: MatRef<'_, f64>, columns: MatRef<'_, f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(rows.nrows(), columns.ncols());
+    product(out.as_mut(), Accum::Replace, rows, columns, 1.0);
+    out
 }
 
 impl Kernel for Scaled {
@@ -66,42 +101,81 @@ impl Kernel for Scaled {
         let (outer, inner) = products.split_at(self.classes);
         let (first, rest) = inner.split_at(self.first());
         let even = outer.iter().sum::<f64>() * dot(&self.rest, rest);
-        self.terms.iter().fold(even, |sum, term| sum + dot(&term.outer, outer) * dot(&term.inner, first))
+        match &self.first {
+            Table::Terms(terms) => {
+                terms.iter().fold(even, |sum, term| sum + dot(&term.outer, outer) * dot(&term.inner, first))
+            }
+            Table::Whole(table) => {
+                let mut sums = vec![0.0; self.classes];
+                first.iter().enumerate().for_each(|(j, h)| axpy(*h, table.col_as_slice(j), &mut sums));
+                even + dot(outer, &sums)
+            }
+        }
+    }
+
+    fn vars(&self, rows: &[f64], dim: usize) -> Vec<f64> {
+        let squares = Mat::from_fn(rows.len() / dim, dim, |i, j| rows[i * dim + j] * rows[i * dim + j]);
+        let (outer, inner) = squares.split_at_col(self.classes);
+        let (first, rest) = inner.split_at_col(self.first());
+        let mut out = vec![0.0; squares.nrows()];
+        if !self.rest.is_empty() {
+            let ones = Mat::full(self.classes, 1, 1.0);
+            let rest = times(rest, MatRef::from_column_major_slice(&self.rest, self.rest.len(), 1));
+            add_products(times(outer, ones.as_ref()).as_ref(), rest.as_ref(), &mut out);
+        }
+        match &self.first {
+            Table::Terms(terms) => {
+                let outers = Mat::from_fn(self.classes, terms.len(), |c, at| terms[at].outer[c]);
+                let inners = Mat::from_fn(first.ncols(), terms.len(), |j, at| terms[at].inner[j]);
+                add_products(times(outer, outers.as_ref()).as_ref(), times(first, inners.as_ref()).as_ref(), &mut out);
+            }
+            Table::Whole(table) => add_products(outer, times(first, table.transpose()).as_ref(), &mut out),
+        }
+        out
     }
 
     fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {
         if out.is_empty() {
             return;
         }
-        let (count, width, first) = (rows.len() / dim, points.len() / dim, self.first());
-        let rows = MatRef::from_row_major_slice(rows, count, dim);
+        let (count, width, classes, first) = (rows.len() / dim, points.len() / dim, self.classes, self.first());
+        let (all, rows) = (rows, MatRef::from_row_major_slice(rows, count, dim));
         // Products of the rows' coordinates from `start` on with those of the points, scaled anew for every term.
         let multiply = |start: usize, scales: &[&[f64]]| {
-            let len = scales[0].len();
-            let scaled = Mat::from_fn(len, scales.len() * width, |j, at| {
+            let scaled = Mat::from_fn(scales[0].len(), scales.len() * width, |j, at| {
                 points[(at % width) * dim + start + j] * scales[at / width][j]
             });
-            let mut values = Mat::zeros(count, scaled.ncols());
-            product(values.as_mut(), Accum::Replace, rows.subcols(start, len), scaled.as_ref(), 1.0);
-            values
+            times(rows.subcols(start, scaled.nrows()), scaled.as_ref())
         };
         out.fill(0.0);
-        let mut add = |outer: Mat<f64>, inner: Mat<f64>| {
-            for at in 0..outer.ncols() {
-                let out = &mut out[(at % width) * count..][..count];
-                for ((out, a), b) in out.iter_mut().zip(outer.col_as_slice(at)).zip(inner.col_as_slice(at)) {
-                    *out += a * b;
+        if !self.rest.is_empty() {
+            let ones = vec![1.0; classes];
+            let (outer, inner) = (multiply(0, &[&ones]), multiply(classes + first, &[&self.rest]));
+            add_products(outer.as_ref(), inner.as_ref(), out);
+        }
+        match &self.first {
+            Table::Terms(terms) => {
+                for terms in terms.chunks((COLUMNS / width).max(1)) {
+                    let outer: Vec<&[f64]> = terms.iter().map(|term| &term.outer[..]).collect();
+                    let inner: Vec<&[f64]> = terms.iter().map(|term| &term.inner[..]).collect();
+                    add_products(multiply(0, &outer).as_ref(), multiply(classes, &inner).as_ref(), out);
                 }
             }
-        };
-        if !self.rest.is_empty() {
-            let ones = vec![1.0; self.classes];
-            add(multiply(0, &[&ones]), multiply(self.classes + first, &[&self.rest]));
-        }
-        for terms in self.terms.chunks((COLUMNS / width).max(1)) {
-            let outer: Vec<&[f64]> = terms.iter().map(|term| &term.outer[..]).collect();
-            let inner: Vec<&[f64]> = terms.iter().map(|term| &term.inner[..]).collect();
-            add(multiply(0, &outer), multiply(self.classes, &inner));
+            Table::Whole(table) => {
+                let inner = rows.subcols(classes, first).transpose();
+                let mut scaled = table.clone();
+                for (point, out) in points.chunks_exact(dim).zip(out.chunks_exact_mut(count)) {
+                    let (g, h) = point.split_at(classes);
+                    for j in 0..first {
+                        let scales = table.col_as_slice(j).iter().zip(g);
+                        scaled.col_as_slice_mut(j).iter_mut().zip(scales).for_each(|(out, (s, g))| *out = s * g * h[j]);
+                    }
+                    let sums = times(scaled.as_ref(), inner);
+                    for (i, out) in out.iter_mut().enumerate() {
+                        *out += dot(&all[i * dim..i * dim + classes], sums.col_as_slice(i));
+                    }
+                }
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The Hessian of the cross-entropy in the last layer's weights, in one of four forms.
+//! The Hessian of the cross-entropy, weighted by example, in the last layer's weights, in one of four forms.
 
 use faer::Mat;
 
@@ -12,14 +12,14 @@ pub const MOST_WEIGHTS: usize = 2048;
 /// Values above this have products that overflow.
 const LARGEST: f64 = 1e100;
 
-/// What is kept of H = Σᵢ (diag pᵢ − pᵢpᵢᵀ) ⊗ hᵢhᵢᵀ.
+/// What is kept of H = Σᵢ wᵢ (diag pᵢ − pᵢpᵢᵀ) ⊗ hᵢhᵢᵀ, with the weight wᵢ of an example in the loss, most often 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approximation {
-    /// The diagonal, D_cj = Σᵢ p_ic (1 − p_ic) h_ij²; Σ_cj = 1/(D_cj + τ).
+    /// The diagonal, D_cj = Σᵢ wᵢ p_ic (1 − p_ic) h_ij²; Σ_cj = 1/(D_cj + τ).
     Diagonal,
-    /// G ⊗ A with G = Σᵢ (diag pᵢ − pᵢpᵢᵀ) and A = (1/n) Σᵢ hᵢhᵢᵀ (KFAC, as laplace-torch scales it). In the eigenvectors of both,
-    /// Σ_cj = 1/(λ_c λ_j + τ). It is H itself for one example, and where all p are equal.
+    /// G ⊗ A with G = Σᵢ wᵢ (diag pᵢ − pᵢpᵢᵀ) and A = Σᵢ wᵢ hᵢhᵢᵀ / Σᵢ wᵢ (KFAC, as laplace-torch scales it). In the eigenvectors of
+    /// both, Σ_cj = 1/(λ_c λ_j + τ). It is H itself for one example, and where all p are equal.
     ///
     /// A bias is the last coordinate of h, as Martens and Grosse (2015) have it; laplace-torch splits it off as a block of its own.
     Kronecker,
@@ -75,16 +75,17 @@ impl Curvature {
             return Err(Error::LayerTooLarge { weights, most: MOST_WEIGHTS });
         }
         let (h, p) = (layer.inputs(), layer.outputs());
+        let weights: Vec<f64> = (0..h.nrows()).map(|i| layer.weight(i)).collect();
         let largest = h.norm_max();
         if largest > LARGEST {
             let expected = "its squares must be numbers; scale the layer to values below 1e100";
             return Err(Error::Setting { name: "the largest value of the hidden layer", value: largest, expected });
         }
         let form = match approximation {
-            Approximation::Diagonal => Form::Diagonal(diagonal(&h, &p)),
-            Approximation::Kronecker => Form::Kronecker(factors(&h, &p)),
-            Approximation::Damped => Form::Damped(factors(&h, &p)),
-            Approximation::Full => Form::Full(Eigen::of(full(&h, &p).as_ref())),
+            Approximation::Diagonal => Form::Diagonal(diagonal(&h, &p, &weights)),
+            Approximation::Kronecker => Form::Kronecker(factors(&h, &p, &weights)),
+            Approximation::Damped => Form::Damped(factors(&h, &p, &weights)),
+            Approximation::Full => Form::Full(Eigen::of(full(&h, &p, &weights).as_ref())),
         };
         Ok(Self { classes, width, bias, form })
     }
@@ -96,16 +97,22 @@ impl Curvature {
 }
 
 /// D.
-fn diagonal(h: &Mat<f64>, p: &Mat<f64>) -> Mat<f64> {
-    let uncertain = Mat::from_fn(p.ncols(), p.nrows(), |c, i| p[(i, c)] * (1.0 - p[(i, c)]));
+fn diagonal(h: &Mat<f64>, p: &Mat<f64>, weights: &[f64]) -> Mat<f64> {
+    let uncertain = Mat::from_fn(p.ncols(), p.nrows(), |c, i| weights[i] * p[(i, c)] * (1.0 - p[(i, c)]));
     uncertain * Mat::from_fn(h.nrows(), h.ncols(), |i, j| h[(i, j)] * h[(i, j)])
 }
 
 /// The eigenvalues of G and A.
-fn factors(h: &Mat<f64>, p: &Mat<f64>) -> Factors {
-    let mut outputs = p.transpose() * p * faer::Scale(-1.0);
-    (0..p.ncols()).for_each(|c| outputs[(c, c)] += (0..p.nrows()).map(|i| p[(i, c)]).sum::<f64>());
-    let (mut outputs, mut inputs) = (Eigen::of(outputs.as_ref()), Eigen::of_rows(h.as_ref()));
+fn factors(h: &Mat<f64>, p: &Mat<f64>, weights: &[f64]) -> Factors {
+    let weighted = |rows: &Mat<f64>, of: &dyn Fn(f64) -> f64| {
+        Mat::from_fn(rows.nrows(), rows.ncols(), |i, j| of(weights[i]) * rows[(i, j)])
+    };
+    let weighted_p = weighted(p, &|w| w);
+    let mut outputs = weighted_p.transpose() * p * faer::Scale(-1.0);
+    (0..p.ncols()).for_each(|c| outputs[(c, c)] += weighted_p.col(c).sum());
+    let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+    let inputs = weighted(h, &|w| (w / mean).sqrt());
+    let (mut outputs, mut inputs) = (Eigen::of(outputs.as_ref()), Eigen::of_rows(inputs.as_ref()));
     // G ⊗ A is zero then, and its damping is τI: the limit for a factor that goes to zero.
     if outputs.trace() == 0.0 || inputs.trace() == 0.0 {
         outputs.values.fill(0.0);
@@ -115,12 +122,13 @@ fn factors(h: &Mat<f64>, p: &Mat<f64>) -> Factors {
 }
 
 /// H, written out, block by block of two classes.
-fn full(h: &Mat<f64>, p: &Mat<f64>) -> Mat<f64> {
+fn full(h: &Mat<f64>, p: &Mat<f64>, weights: &[f64]) -> Mat<f64> {
     let (classes, width) = (p.ncols(), h.ncols());
     let mut out = Mat::zeros(classes * width, classes * width);
     for (c, d) in (0..classes).flat_map(|c| (0..=c).map(move |d| (c, d))) {
-        let weighted =
-            Mat::from_fn(width, h.nrows(), |j, i| h[(i, j)] * p[(i, c)] * (f64::from(u8::from(c == d)) - p[(i, d)]));
+        let same = f64::from(u8::from(c == d));
+        let residual = |i: usize| weights[i] * p[(i, c)] * (same - p[(i, d)]);
+        let weighted = Mat::from_fn(width, h.nrows(), |j, i| h[(i, j)] * residual(i));
         let block = weighted * h;
         out.as_mut().submatrix_mut(c * width, d * width, width, width).copy_from(&block);
         out.as_mut().submatrix_mut(d * width, c * width, width, width).copy_from(block.transpose());

@@ -11,6 +11,8 @@ pub struct LastLayer<'a> {
     hidden: Embeddings<'a>,
     probabilities: Embeddings<'a>,
     bias: bool,
+    /// wᵢ; none is 1 for each.
+    weights: Option<&'a [f64]>,
 }
 
 impl<'a> LastLayer<'a> {
@@ -22,7 +24,26 @@ impl<'a> LastLayer<'a> {
         }
         hidden.check_finite("hidden layer")?;
         check_probabilities(probabilities)?;
-        Ok(Self { hidden, probabilities, bias })
+        Ok(Self { hidden, probabilities, bias, weights: None })
+    }
+
+    /// The same, where the network has learned from a weighted loss Σᵢ wᵢ ℓᵢ: a positive number an example. An example of weight 2
+    /// counts as if it were there twice.
+    pub fn weighted(self, weights: &'a [f64]) -> Result<Self> {
+        if weights.len() != self.hidden.rows() {
+            let (got, expected) = (weights.len(), self.hidden.rows());
+            return Err(Error::Length { what: "weights of examples", got, expected });
+        }
+        if let Some(row) = weights.iter().position(|w| !(w.is_normal() && *w > 0.0)) {
+            let expected = "weights are positive numbers";
+            return Err(Error::BadValue { what: "weights of examples", row, value: weights[row], expected });
+        }
+        Ok(Self { weights: Some(weights), ..self })
+    }
+
+    /// wᵢ.
+    pub(super) fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
     }
 
     /// C.
@@ -66,7 +87,7 @@ fn extended(rows: Embeddings<'_>, bias: bool) -> Mat<f64> {
 /// The weights that a Laplace approximation is around, and how well they explain the labels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mode {
-    /// ln p(y | W*) of all labels.
+    /// Σᵢ wᵢ ln p(yᵢ | W*).
     pub ln_likelihood: f64,
     /// ‖W*‖², the bias included.
     pub weights_sq: f64,
@@ -94,7 +115,8 @@ impl Mode {
         let p = layer.outputs();
         // What f32 cannot tell from zero counts as the least that it can.
         let least = f64::from(f32::MIN_POSITIVE);
-        let ln_likelihood = labels.iter().enumerate().map(|(i, &label)| p[(i, label)].max(least).ln()).sum();
+        let ln_likelihood =
+            labels.iter().enumerate().map(|(i, &label)| layer.weight(i) * p[(i, label)].max(least).ln()).sum();
         let weights_sq = (0..weights.rows()).map(|j| crate::algebra::norm_sq(&weights.row(j))).sum();
         Ok(Self { ln_likelihood, weights_sq })
     }

@@ -6,7 +6,8 @@
 //! Σ = (H + τI)⁻¹,  H = Σᵢ (diag pᵢ − pᵢpᵢᵀ) ⊗ hᵢhᵢᵀ,
 //!
 //! where H is the Hessian of the cross-entropy, summed over the examples. (Since the logits are linear in W, it is the generalised
-//! Gauss–Newton matrix too, and needs no labels.) An [`Approximation`] says what is kept of H; [`Curvature::fit_prior`] finds τ;
+//! Gauss–Newton matrix too, and needs no labels.) Where the loss is weighted, as [`LastLayer::weighted`] has it, every term of H has
+//! the weight of its example. An [`Approximation`] says what is kept of H; [`Curvature::fit_prior`] finds τ;
 //! [`Covariance`] is Σ: it turns examples into points, and has the kernel k(x, x′) = φ(x)ᵀΣφ(x′) of those.
 //!
 //! ```

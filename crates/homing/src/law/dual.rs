@@ -22,12 +22,13 @@ const ROOM: usize = 8;
 #[derive(Clone)]
 pub(crate) struct DualLaw<'a> {
     kernel: &'a dyn Kernel,
+    /// t₁, t₂, …, one after the other.
+    points: Vec<f64>,
     steps: Vec<Step>,
 }
 
 #[derive(Clone)]
 struct Step {
-    point: Vec<f64>,
     /// z of the point under the law before it was observed: a row of L, less its diagonal.
     whitened: Vec<f64>,
     /// √(Var f + ρ²): the diagonal of L.
@@ -45,7 +46,7 @@ pub(crate) enum DualFunctional {
 
 impl<'a> DualLaw<'a> {
     pub fn prior(kernel: &'a dyn Kernel) -> Self {
-        Self { kernel, steps: Vec::new() }
+        Self { kernel, points: Vec::new(), steps: Vec::new() }
     }
 
     /// How many things were observed.
@@ -53,9 +54,25 @@ impl<'a> DualLaw<'a> {
         self.steps.len()
     }
 
+    /// Takes over the observations of another law of the same kernel.
+    pub fn learn(&mut self, other: DualLaw<'_>) {
+        (self.points, self.steps) = (other.points, other.steps);
+    }
+
     /// Forgets all but the first observations.
     pub fn truncate(&mut self, steps: usize) {
+        self.points.truncate(self.points_of(0..steps).len());
         self.steps.truncate(steps);
+    }
+
+    fn points_of(&self, steps: Range<usize>) -> &[f64] {
+        let dim = self.points.len() / self.len().max(1);
+        &self.points[steps.start * dim..steps.end * dim]
+    }
+
+    fn push(&mut self, point: &[f64], whitened: Vec<f64>, total: f64) {
+        self.points.extend_from_slice(point);
+        self.steps.push(Step { whitened, std: total.sqrt() });
     }
 
     pub fn observe_all(&mut self, points: &[f64], noise_vars: &[f64]) {
@@ -66,13 +83,14 @@ impl<'a> DualLaw<'a> {
             self.extend(self.len(), points, count, &mut columns);
             let mut values = vec![0.0; count * count];
             self.kernel.block(points, points, dim, &mut values);
+            let priors = self.kernel.vars(points, dim);
             for (i, (x, &noise_var)) in points.chunks_exact(dim).zip(noise_vars).enumerate() {
                 let whitened: Vec<f64> = columns.iter().skip(i).step_by(count).copied().collect();
-                let prior = self.kernel.var(x);
+                let prior = priors[i];
                 let total = (prior - norm_sq(&whitened)).max(0.0) + noise_var;
                 // Without noise, what is known already to the last digits has nothing to add.
                 if noise_var > 0.0 || total > KNOWN * prior {
-                    self.steps.push(Step { point: x.to_vec(), whitened, std: total.sqrt() });
+                    self.push(x, whitened, total);
                     self.append(&values[i * count..(i + 1) * count], count, &mut columns);
                 }
             }
@@ -83,15 +101,18 @@ impl<'a> DualLaw<'a> {
     pub fn observe(&mut self, x: &[f64], noise_var: f64) -> (DualFunctional, f64) {
         let whitened = self.whiten(x);
         let total = (self.kernel.var(x) - norm_sq(&whitened)).max(0.0) + noise_var;
-        self.steps.push(Step { point: x.to_vec(), whitened, std: total.sqrt() });
+        self.push(x, whitened, total);
         (DualFunctional::Step(self.len() - 1), total)
     }
 
     fn whiten(&self, x: &[f64]) -> Vec<f64> {
-        let mut z = Vec::with_capacity(self.steps.len());
-        for step in &self.steps {
-            let g = self.kernel.eval(x, &step.point) - dot(&step.whitened, &z);
-            z.push(g / step.std);
+        let mut values = vec![0.0; self.len()];
+        if !values.is_empty() {
+            self.kernel.block(&self.points, x, x.len(), &mut values);
+        }
+        let mut z = Vec::with_capacity(self.len());
+        for (step, value) in self.steps.iter().zip(values) {
+            z.push((value - dot(&step.whitened, &z)) / step.std);
         }
         z
     }
@@ -110,9 +131,8 @@ impl<'a> DualLaw<'a> {
 
     /// k of every row with the points of some steps, a column a step.
     pub fn values(&self, steps: Range<usize>, rows: &[f64], count: usize) -> Vec<f64> {
-        let points: Vec<f64> = self.steps[steps.clone()].iter().flat_map(|step| &step.point).copied().collect();
         let mut values = vec![0.0; count * steps.len()];
-        self.kernel.block(rows, &points, rows.len() / count, &mut values);
+        self.kernel.block(rows, self.points_of(steps), rows.len() / count, &mut values);
         values
     }
 
@@ -148,8 +168,7 @@ impl<'a> DualLaw<'a> {
         for column in columns.chunks_exact(count) {
             known.iter_mut().zip(column).for_each(|(known, z)| *known += z * z);
         }
-        for ((x, known), out) in rows.chunks_exact(rows.len() / count).zip(known).zip(out) {
-            let prior = self.kernel.var(x);
+        for ((prior, known), out) in self.kernel.vars(rows, rows.len() / count).into_iter().zip(known).zip(out) {
             *out = Variance { value: prior - known, scale: prior };
         }
     }

@@ -46,9 +46,11 @@ impl<'a> Laws<'a> {
         Some(Self { data: dual(data)?, joint: joint.and_then(dual) })
     }
 
-    fn observe(&mut self, x: &[f64], noise_var: f64) {
-        for law in [Some(&mut self.data), self.joint.as_mut()].into_iter().flatten() {
-            law.observe(x, noise_var);
+    /// Takes over what others of the same kernel have observed.
+    fn learn(&mut self, others: Laws<'_>) {
+        self.data.learn(others.data);
+        if let (Some(joint), Some(other)) = (&mut self.joint, others.joint) {
+            joint.learn(other);
         }
     }
 
@@ -105,9 +107,6 @@ impl<'s, 'a> Drafts<'s, 'a> {
         let Setup { pool, kernel, noise_var, .. } = *self.setup;
         let decided = usize::from(self.pending.is_some());
         let draft = self.draft(self.length.min(left - 1));
-        for &row in &draft {
-            self.laws.observe(&pool.row(row), noise_var);
-        }
         let (rule, targets) = (&*self.setup.plan.strategy.rule, self.targets.as_ref());
         let verdict = self.sheet.verify(&self.laws, targets, &draft, decided, &self.open, (rule, noise_var));
         self.passes += 1;
@@ -134,15 +133,16 @@ impl<'s, 'a> Drafts<'s, 'a> {
         }
     }
 
-    /// The pending pick, and up to `most` picks after it, as the plain engine makes them among the hot rows.
-    fn draft(&self, most: usize) -> Vec<usize> {
+    /// The pending pick, and up to `most` picks after it, as the plain engine makes them among the hot rows. The laws
+    /// have observed them then.
+    fn draft(&mut self, most: usize) -> Vec<usize> {
         let Setup { pool, kernel, noise_var, plan, .. } = *self.setup;
         let mut draft: Vec<usize> = self.pending.into_iter().collect();
-        if most == 0 || self.hot.is_empty() {
+        let mut rows = if most == 0 { Vec::new() } else { self.hot.clone() };
+        rows.extend(self.pending);
+        if rows.is_empty() {
             return draft;
         }
-        let mut rows = self.hot.clone();
-        rows.extend(self.pending);
         rows.sort_unstable();
         let points = pool.gather(&rows);
         let view = Embeddings::new(&points[..], pool.dim()).expect("whole rows").into();
@@ -162,6 +162,8 @@ impl<'s, 'a> Drafts<'s, 'a> {
             draft.push(rows[at]);
             hot.observe(at, noise_var);
         }
+        let (data, joint) = hot.into_laws();
+        self.laws.learn(Laws::new(data, joint).expect("laws of one kernel are of one kind"));
         draft
     }
 }

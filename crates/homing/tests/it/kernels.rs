@@ -113,6 +113,9 @@ fn scaled_products_are_their_sum_term_by_term() {
             let most = |x: &[f64], y: &[f64]| (sum(x, x) * sum(y, y)).sqrt();
             let off = worst(&kernel, &rows, &points, dim, |_, x, y| most(x, y));
             assert!(off < 1e-13, "{classes} × {width}: {off}");
+            for (var, x) in kernel.vars(&rows, dim).iter().zip(rows.chunks_exact(dim)) {
+                assert!((var - sum(x, x)).abs() < 2e-12 * sum(x, x), "{classes} × {width}: {var}");
+            }
             for (x, y) in rows.chunks_exact(dim).zip(points.chunks_exact(dim)) {
                 let (got, want) = (kernel.eval(x, y), sum(x, y));
                 assert!((got - want).abs() < 2e-12 * most(x, y), "{classes} × {width}: {got} {want}");

@@ -22,11 +22,42 @@ fn dense(sigma: &Covariance, weights: usize) -> Matrix {
     square(weights, |i, j| flat[i * weights + j])
 }
 
+/// Each with a loss that weighs all examples alike, and with one that does not.
 fn cases() -> impl Iterator<Item = (Network, f64)> {
     let sizes = SIZES.into_iter().enumerate();
     sizes.flat_map(|(seed, size)| {
-        [(true, 0.03), (false, 2.0)].map(|(bias, tau)| (Network::new(seed as u64, size, bias), tau))
+        [(true, 0.03, None), (false, 2.0, None), (true, 0.2, Some(0.3)), (false, 0.5, Some(1.7))].map(
+            |(bias, tau, unit)| {
+                let mut network = Network::new(seed as u64, size, bias);
+                network.shares = unit.map(|unit: f64| (0..size.0).map(|i| unit * (1 + i % 4) as f64).collect());
+                (network, tau)
+            },
+        )
     })
+}
+
+/// Weights 1, 2, 3, … of examples are as many copies of them, under every Σ and in the marginal likelihood.
+#[test]
+fn an_example_of_weight_two_is_that_example_twice() {
+    let mut network = Network::new(8, (5, 3, 4), true);
+    let copied: Vec<usize> = (0..5).flat_map(|i| vec![i; i + 1]).collect();
+    let copies = Network::of(
+        copied.iter().map(|&i| network.hidden[i].clone()).collect(),
+        network.weights.clone(),
+        copied.iter().map(|&i| network.labels[i]).collect(),
+        true,
+    );
+    network.shares = Some((1..=5).map(f64::from).collect());
+    for approximation in ALL {
+        let of = |network: &Network| {
+            let curvature = Curvature::new(&network.layer(), approximation).unwrap();
+            let fit = curvature.fit_prior(&network.mode()).unwrap();
+            (dense(&curvature.covariance(fit.precision).unwrap(), 16), fit.precision, fit.ln_evidence)
+        };
+        let ((sigma, precision, evidence), (want, of_copies, evidence_of_copies)) = (of(&network), of(&copies));
+        assert!(apart(&sigma, &want) < 1e-9, "{approximation:?}");
+        assert!((precision / of_copies - 1.0).abs() < 1e-9 && (evidence / evidence_of_copies - 1.0).abs() < 1e-9);
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub struct Network {
     pub weights: Matrix,
     pub labels: Vec<usize>,
     pub bias: bool,
+    /// wᵢ.
+    pub shares: Option<Vec<f64>>,
     flat: [Vec<f64>; 3],
 }
 
@@ -39,7 +41,7 @@ impl Network {
     }
 
     pub fn of(hidden: Matrix, weights: Matrix, labels: Vec<usize>, bias: bool) -> Self {
-        let mut network = Self { hidden, p: Vec::new(), weights, labels, bias, flat: Default::default() };
+        let mut network = Self { hidden, p: Vec::new(), weights, labels, bias, shares: None, flat: Default::default() };
         network.p = (0..network.labels.len()).map(|i| softmax(&network.logits(&network.weights, i)).1).collect();
         network.flat = [&network.hidden, &network.p, &network.weights].map(|rows| view(rows));
         network
@@ -65,7 +67,8 @@ impl Network {
     }
 
     pub fn layer(&self) -> LastLayer<'_> {
-        LastLayer::new(self.hidden(), self.probabilities(), self.bias).unwrap()
+        let layer = LastLayer::new(self.hidden(), self.probabilities(), self.bias).unwrap();
+        self.shares.as_ref().map_or(layer, |shares| layer.weighted(shares).unwrap())
     }
 
     pub fn hidden(&self) -> Embeddings<'_> {
@@ -81,11 +84,15 @@ impl Network {
         Mode::new(&self.layer(), weights, &self.labels).unwrap()
     }
 
-    /// −ln p(y | W), all examples together.
+    fn share(&self, i: usize) -> f64 {
+        self.shares.as_ref().map_or(1.0, |shares| shares[i])
+    }
+
+    /// −Σ wᵢ ln p(yᵢ | W).
     pub fn cross_entropy(&self, weights: &Matrix) -> f64 {
         let of = |i: usize| {
             let logits = self.logits(weights, i);
-            softmax(&logits).0 - logits[self.labels[i]]
+            self.share(i) * (softmax(&logits).0 - logits[self.labels[i]])
         };
         (0..self.labels.len()).map(of).sum()
     }
@@ -111,9 +118,10 @@ impl Network {
         let (examples, classes, width) = (self.labels.len(), self.classes(), self.width());
         let residual = |i: usize, c: usize, d: usize| self.p[i][c] * (f64::from(u8::from(c == d)) - self.p[i][d]);
         let inputs: Matrix = (0..examples).map(|i| self.input(i)).collect();
-        let sum = |f: &dyn Fn(usize) -> f64| (0..examples).map(f).sum::<f64>();
+        let sum = |f: &dyn Fn(usize) -> f64| (0..examples).map(|i| self.share(i) * f(i)).sum::<f64>();
+        let all = sum(&|_| 1.0);
         let outer = square(classes, |c, d| sum(&|i| residual(i, c, d)));
-        let inner = square(width, |j, k| sum(&|i| inputs[i][j] * inputs[i][k]) / examples as f64);
+        let inner = square(width, |j, k| sum(&|i| inputs[i][j] * inputs[i][k]) / all);
         let trace = |m: &Matrix| (0..m.len()).map(|i| m[i][i]).sum::<f64>() / m.len() as f64;
         let balance = (trace(&inner) / trace(&outer)).sqrt();
         let one = |same: bool, value: f64| if same { value } else { 0.0 };

@@ -28,6 +28,10 @@ fn values_of_another_layer() {
     let logits = LastLayer::new(view(&three, 3), view(&[2.0, -1.0], 2), true).unwrap_err();
     assert!(logits.to_string().contains("softmax"), "{logits}");
     assert!(LastLayer::new(view(&[f64::NAN; 3], 3), view(&two, 2), true).is_err());
+    let layer = network.layer();
+    assert!(layer.weighted(&[1.0; 3]).is_err(), "four examples");
+    let error = layer.weighted(&[1.0, 2.0, 0.0, 1.0]).unwrap_err();
+    assert!(error.to_string().starts_with("row 2 of the weights of examples is 0"), "{error}");
     for approximation in ALL {
         let vast = [1e200; 3];
         let layer = LastLayer::new(view(&vast, 3), view(&two, 2), true).unwrap();
