@@ -103,7 +103,7 @@ impl Model {
         self.ask(py, |model| theory::boundary(model, target, goal, most).map(|found| (found.rows, found.vars)))
     }
 
-    /// max k(x, x), max Σ_a k(a, a), λ_min(K_SS), and the bound C·γ/√n of Theorem 3.1.
+    /// max σ²_0(x), max σ²_0(x) + ρ²(x), and λ_min(K_SS) where it is known.
     fn constants(&self, py: Python<'_>) -> PyResult<(f64, f64, Option<f64>)> {
         self.ask(py, |model| {
             let constants = theory::Constants::of(model);

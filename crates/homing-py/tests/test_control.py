@@ -128,3 +128,6 @@ def test_a_bar_without_tqdm(pool, targets, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     homing.select(pool, targets, 10, progress=True)
     assert "choosing 10/10" in capsys.readouterr().err
+    monkeypatch.setattr("homing._progress._is_watched", lambda: True)
+    homing.select(pool, targets, 10)
+    assert capsys.readouterr().err == "", "a bar that nobody asked for appears after a second"

@@ -184,18 +184,35 @@ def test_refusals(pool, targets):
         ((pool, targets, 5, "ilt"), ValueError, "did you mean 'itl'"),
         ((pool, targets, 5, "itl", -1.0), ValueError, "positive"),
         ((pool, targets, 5, "itl", None, [400]), ValueError, "row 400"),
-        ((pool, targets, 5, "itl", None, [-1]), ValueError, "negative"),
+        ((pool, targets, 5, "itl", None, [-1]), ValueError, "counted from 0"),
         ((pool, targets, 5, "max-entropy"), ValueError, "class probabilities"),
         ((pool, targets, 5, "max-entropy", None, None, pool), ValueError, "softmax"),
     ]:
         with pytest.raises(error, match=match):
             homing.select(*arguments)
-    with pytest.raises(ValueError, match="threads=0"):
+    with pytest.raises(ValueError, match="threads is 0"):
         homing.select(pool, targets, 5, threads=0)
     with pytest.raises(ValueError, match="one number a row"):
         homing.select(pool, targets, 5, costs=[1.0])
     with pytest.raises(ValueError, match="which no row"):
         homing.select(pool, targets, 5, groups=["a"] * 400, quotas={"b": 1})
+    for argument, error, match in [
+        ({"seed": -1}, ValueError, "seed is -1; at least 0"),
+        ({"seed": 2**64}, ValueError, "below 2"),
+        ({"seed": None}, TypeError, "a whole number"),
+        ({"threads": -1}, ValueError, "threads is -1; at least 1"),
+        ({"round_size": 0}, ValueError, "round_size is 0"),
+        ({"groups": ["a", None] * 200}, TypeError, "pass them as strings"),
+        ({"groups": ["a"] * 400, "quotas": -1}, ValueError, "quota of a group is -1"),
+        ({"groups": ["a"] * 400, "quotas": {"a": "x"}}, TypeError, "quota of 'a' is 'x'"),
+        ({"costs": ["x"] * 400}, TypeError, "costs are not all numbers"),
+        ({"stop": 3}, TypeError, "a Stop, a dict"),
+        ({"progress": "x"}, TypeError, "True, False, None or a function"),
+        ({"target_sample": True}, TypeError, "target_sample is True"),
+        ({"target_weights": np.ones(5)}, ValueError, "a whole number of draws"),
+    ]:
+        with pytest.raises(error, match=match):
+            homing.select(pool, targets, 5, **argument)
     bad = pool.copy()
     bad[17, 3] = np.nan
     with pytest.raises(ValueError, match="row 17"):
@@ -215,7 +232,7 @@ def test_the_result(pool, targets, tmp_path):
     assert html.count("<tr>") == 13 and "<svg" in html and "and 3 more" in html
     again = pickle.loads(pickle.dumps(made))
     assert again.indices.tolist() == made.indices.tolist()
-    with pytest.raises(ValueError, match="unpickled"):
+    with pytest.raises(ValueError, match="pickled or copied"):
         again.explain()
     made.report(tmp_path / "x.html", title="<b>", ids=[f"row-{i}" for i in range(400)], labels=["<i>"] * 400)
     page = (tmp_path / "x.html").read_text()
@@ -223,6 +240,10 @@ def test_the_result(pool, targets, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
     with pytest.raises(ValueError, match="3 ids for 400 rows"):
         made.report(tmp_path / "x.html", ids=["a"] * 3)
+    with pytest.raises(FileNotFoundError, match="there is no folder .*none"):
+        made.report(tmp_path / "none" / "x.html")
+    with pytest.raises(IsADirectoryError, match="name a file"):
+        made.report(tmp_path)
 
 
 def test_explanations_add_up(pool, targets):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 import subprocess
 
 import homing
@@ -36,6 +37,14 @@ def test_a_diagnosis_is_that_of_the_command(pool, targets, command, tmp_path):
     assert found.verdict in str(found) and "Γ_6" in found._repr_html_()
 
 
+def test_a_diagnosis_pickles(pool, targets, tmp_path):
+    found = homing.diagnose(pool, targets, n=3)
+    again = pickle.loads(pickle.dumps(found))
+    assert str(again) == str(found) and again.to_dict() == found.to_dict()
+    with pytest.raises(ValueError, match="diagnose again"):
+        again.report(tmp_path / "x.html")
+
+
 def test_a_diagnosis_in_python(pool, targets, rng):
     found = homing.diagnose(pool, targets, n=5, noise_std=0.5)
     assert found.batch.tolist() == homing.select(pool, targets, 5, "itl-exact", 0.5).indices.tolist()
@@ -51,7 +60,7 @@ def test_a_diagnosis_in_python(pool, targets, rng):
     assert any("Lower noise_std" in warning for warning in warned.warnings)
     with pytest.raises(ValueError, match="about targets"):
         homing.diagnose(pool, None)
-    with pytest.raises(ValueError, match="does not have"):
+    with pytest.raises(ValueError, match="only 400 rows"):
         homing.diagnose(pool, targets, [400])
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from homing import _homing, _notebook
+from homing import _homing, _inputs, _notebook
 from homing._homing import Task
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Selection:
 
     def _asked(self) -> Task:
         if self._task is None:
-            raise ValueError("this selection was unpickled without its pool; select again to explain or report it")
+            raise ValueError("this selection was pickled or copied without its pool; select again to explain or report it")
         return self._task
 
     def explain(self, threads: int | None = None) -> Explanation:
@@ -150,7 +150,7 @@ class Selection:
         >>> print(homing.select(pool, np.array([[0.8, 0.3]], dtype=np.float32), n=1).explain())
         1. row 1 takes variance from target 0 (100%); 1 rows like it are not worth picking any more
         """
-        picks, targets = _homing.explain(self._asked(), self, threads)
+        picks, targets = _homing.explain(self._asked(), self, _inputs.threads(threads))
         return Explanation(
             [Why(i + 1, int(self.indices[i]), *why) for i, why in enumerate(picks)],
             [TargetStory(i, *story) for i, story in enumerate(targets)],
@@ -195,15 +195,19 @@ class Selection:
             seconds=self.seconds,
             ids=named,
             labels=labelled,
-            threads=threads,
+            threads=_inputs.threads(threads),
         )
         write_beside(path, page)
 
 
 def write_beside(path: str | os.PathLike[str], text: str) -> None:
     """Writes a file that appears whole or not at all."""
-    path = os.fspath(path)
-    folder = os.path.dirname(os.path.abspath(path))
+    path = os.path.abspath(path)
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"there is no folder {folder}; make it first")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder; name a file")
     handle, beside = tempfile.mkstemp(dir=folder, prefix=".homing-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -38,9 +38,13 @@ def rows_of(dataset: Any) -> Any:
     return np.stack([np.asarray(row) for row in rows])
 
 
-def matrix(x: Any) -> Any:
-    """Rows of more than two dimensions, flattened; only what goes through a model has those."""
-    return x.reshape(len(x), -1)
+def joined(a: Any, b: Any) -> Any:
+    """Rows of one, then rows of the other."""
+    if is_tensor(a):
+        import torch
+
+        return torch.cat([a, b])
+    return np.concatenate([a, b])
 
 
 def in_batches(f: Callable[[Any], Any], model: Any, data: Any, size: int) -> Any:
@@ -55,6 +59,16 @@ def in_batches(f: Callable[[Any], Any], model: Any, data: Any, size: int) -> Any
         model.eval()
     with torch.no_grad():
         return torch.cat([f(data[at : at + size].to(device)).detach().cpu() for at in range(0, len(data), size)])
+
+
+def softmax(logits: Array) -> Array:
+    likely = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(likely / likely.sum(axis=-1, keepdims=True))
+
+
+def probabilities(model: Any, data: Any) -> Array:
+    """softmax(model(x)) of every row, as float64."""
+    return softmax(to_numpy(in_batches(model, model, data, 100)).astype(np.float64))
 
 
 class Picks(np.ndarray[Any, Any]):
