@@ -149,8 +149,17 @@ def test_kernels(pool, targets):
         homing.select(rows[:400], [405], 6, kernel=gram)
     with pytest.raises(ValueError, match="gaussian:LENGTH"):
         homing.select(pool, targets, 6, kernel="cubic")
-    for kernel in ["laplace:3", "matern:1.5:3"]:
-        assert len(homing.select(pool, targets, 6, kernel=kernel)) == 6
+    gap = joint[:, None] - joint[None]
+    apart = np.sqrt((gap**2).sum(-1)) / 3
+    for kernel, matrix in [
+        ("gaussian:3", np.exp(-(apart**2) / 2)),
+        ("laplace:3", np.exp(-np.abs(gap).sum(-1) / 3)),
+        ("matern:1.5:3", (1 + np.sqrt(3) * apart) * np.exp(-np.sqrt(3) * apart)),
+    ]:
+        made = homing.select(pool, targets, 6, kernel=kernel, noise_std=0.5)
+        by_matrix = homing.select(rows[:400], rows[400:], 6, kernel=matrix, noise_std=0.5)
+        assert made.indices.tolist() == by_matrix.indices.tolist(), kernel
+        np.testing.assert_allclose(made.information, by_matrix.information, rtol=1e-9)
     likely, aim = np.random.default_rng(1).dirichlet(np.ones(3), 400), np.full((5, 3), 1 / 3)
     made = homing.select(pool, targets, 6, kernel="loss-gradient", probabilities=likely, target_probabilities=aim)
     assert len(set(made)) == 6

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from homing import _homing, _inputs, _notebook
 from homing._inputs import Embeddings, Rows
 from homing._question import Question
-from homing._selection import write_beside
+from homing._write import write_beside
 
 
 class Bounds(NamedTuple):

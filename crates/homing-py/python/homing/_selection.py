@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from homing import _homing, _inputs, _notebook
 from homing._homing import Task
+from homing._write import write_beside
 
 if TYPE_CHECKING:
     import pandas
@@ -198,24 +198,3 @@ class Selection:
             threads=_inputs.threads(threads),
         )
         write_beside(path, page)
-
-
-def write_beside(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a file that appears whole or not at all."""
-    path = os.path.abspath(path)
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"there is no folder {folder}; make it first")
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{path} is a folder; name a file")
-    handle, beside = tempfile.mkstemp(dir=folder, prefix=".homing-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
