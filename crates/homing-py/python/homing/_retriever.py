@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from homing._selection import Selection
 
 _BLOCK = 1 << 26
 """Numbers of a scan that are multiplied at once."""
+
+_LONG = 1 << 15
+"""Candidates from which on a choice is long enough to be asked after every pick whether it is still wanted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +95,14 @@ class Retriever:
     def batch_search(self, queries: Any, N: int, K: int | None = None) -> list[Retrieved]:
         """Answers queries (n × d, or n × m × d for m vectors each), in their order."""
         asked = self._queries(_inputs.floats(queries, "queries"))
+        given_up = Event()
         with ThreadPoolExecutor(max_workers=self.threads or os.cpu_count()) as pool:
-            return list(pool.map(lambda query: self._answer(query, N, K, 1), asked))
+            try:
+                return list(pool.map(lambda query: self._answer(query, N, K, 1, given_up), asked))
+            except BaseException:
+                # Signals come to the main thread only; queries that wait are cancelled by map.
+                given_up.set()
+                raise
 
     def _queries(self, queries: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         if queries.ndim == 2:
@@ -104,7 +114,9 @@ class Retriever:
             raise ValueError("a query holds a value that is not finite; remove or repair it")
         return queries.astype(np.float32, copy=False)
 
-    def _answer(self, query: npt.NDArray[np.float32], N: int, K: int | None, threads: int | None) -> Retrieved:
+    def _answer(
+        self, query: npt.NDArray[np.float32], N: int, K: int | None, threads: int | None, given_up: Event | None = None
+    ) -> Retrieved:
         rows, embeddings = self._candidates(query, K)
         if not len(rows):
             raise ValueError("the index answered the query with no row at all; raise nprobe, or fill the index")
@@ -117,6 +129,7 @@ class Retriever:
             seed=self.seed,
             threads=threads,
             progress=False,
+            stop=(lambda _: given_up.is_set()) if given_up and len(rows) > _LONG else None,
         )
         picks = chosen.indices
         return Retrieved(rows[picks], chosen.scores, embeddings[picks], rows, chosen)
