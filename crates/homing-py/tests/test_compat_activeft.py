@@ -88,6 +88,11 @@ def test_other_functions_run():
     subsampled = VTL(target, mini_batch_size=50, subsample=True, seed=1, subsampled_target_frac=0.5, max_target_size=2)
     assert len(subsampled.get_target()) == 2
     assert len(set(subsampled.select(7, None, dataset)[0].tolist())) == 7
+    for function in [functions.CosineSimilarity, functions.InformationDensity, functions.EIG]:
+        with pytest.raises(TypeError, match="strict"):
+            function(target, strict=True)
+    with pytest.raises(ValueError, match="no target"):
+        ITL([]).select(3, None, dataset)
     top = ITL(target, noise_std=0.5, force_nonsequential=True).select(5, None, dataset)[0]
     assert top.tolist() == homing.select(dataset, target, 5, "itl-top-b", 0.5).indices.tolist()
 
@@ -108,6 +113,15 @@ def test_the_loader():
     assert later.with_target(target).next()[0].tolist() == indices.tolist()
     wrapped = activeft.data.InputDataset([(row, 0) for row in dataset])
     assert activeft.ActiveDataLoader.initialize(wrapped, target, batch_size=6).next()[0].tolist() == indices.tolist()
+
+    class Own(activeft.data.Dataset):
+        def __len__(self):
+            return len(dataset)
+
+        def __getitem__(self, index):
+            return dataset[index]
+
+    assert activeft.ActiveDataLoader.initialize(Own(), target, batch_size=6).next()[0].tolist() == indices.tolist()
     with pytest.raises(AssertionError, match="positive"):
         activeft.ActiveDataLoader.initialize(dataset, target, batch_size=0)
 

@@ -66,12 +66,12 @@ def select(
         What is labelled already: row numbers, a mask, a :class:`Selection` (conditioned on, and not picked again), or
         embeddings (conditioned on); or a file of either, such as picks that the command wrote.
     probabilities
-        Class probabilities of the pool's rows, for the rules that want them; the name of a column where the pool is a file.
+        Class probabilities of the pool's rows, for the rules that want them; the name of a column where the pool is a file or table.
     groups, quotas
-        The group of every row (the name of a column where the pool is a file), and the most picks of a group: a number for
+        The group of every row (the name of a column where the pool is a file or table), and the most picks of a group: a number for
         all, or one by group.
     costs, budget
-        The cost of every row, by which a score is divided, and the most total cost.
+        The cost of every row (or the name of a column), by which a score is divided, and the most total cost.
     seed
         Seed of everything random.
     threads
