@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -102,9 +103,9 @@ class Picks(np.ndarray[Any, Any]):
 @functools.cache
 def _tensor_picks() -> Any:
     """The same for tensors."""
-    import torch
+    torch: Any = importlib.import_module("torch")
 
-    class TensorPicks(torch.Tensor):  # type: ignore[misc, unused-ignore]
+    class TensorPicks(torch.Tensor):  # type: ignore[misc]
         __torch_function__ = torch._C._disabled_torch_function_impl
         parts: tuple[Any, ...]
 
