@@ -47,7 +47,9 @@ fn sampling(given: Option<(String, f64)>, weights: Option<Vec<f64>>) -> PyResult
             TargetSampling::Weighted { weights, size: size as usize }
         }
         (_, Some(_)) => {
-            return Err(PyValueError::new_err("with target_weights, target_sample is a whole number of draws; give it"));
+            return Err(PyValueError::new_err(
+                "with target_weights, target_sample is a whole number of draws; give it",
+            ));
         }
         (Some((kind, number)), None) => match &*kind {
             "share" => TargetSampling::Fraction(number),
