@@ -3,6 +3,7 @@
 import json
 import pickle
 import subprocess
+import sys
 
 import homing
 import numpy as np
@@ -228,7 +229,7 @@ def test_refusals(pool, targets):
         homing.select(bad, targets, 5)
 
 
-def test_the_result(pool, targets, tmp_path):
+def test_the_result(pool, targets, tmp_path, monkeypatch):
     made = homing.select(pool, targets, 15)
     assert len(made) == 15 and list(made) == made.indices.tolist()
     assert pool[made].shape == (15, 12)
@@ -237,6 +238,10 @@ def test_the_result(pool, targets, tmp_path):
     assert table.columns.tolist() == ["rank", "index", "score", "information", "gain", "variance_left"]
     np.testing.assert_array_equal(table["index"], made.indices)
     np.testing.assert_allclose(table["gain"].sum(), made.information[-1])
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match="pip install pandas"):
+            made.to_pandas()
     html = made._repr_html_()
     assert html.count("<tr>") == 13 and "<svg" in html and "and 3 more" in html
     again = pickle.loads(pickle.dumps(made))

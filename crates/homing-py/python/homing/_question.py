@@ -179,8 +179,8 @@ def column_of(table: Any, name: Any, what: str) -> Any:
         raise TypeError(f"{what} is the name {name!r}, but the pool has no columns; give one value a row")
     try:
         column = table[name]
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise ValueError(f"{what} is the name {name!r}, and there is no such column") from None
+    except Exception as error:  # every library has one of its own
+        raise ValueError(f"{what} is the name {name!r}, and there is no such column") from error
     return column if what.endswith("probabilities") else np.asarray(column[:] if hasattr(column, "source") else column)
 
 

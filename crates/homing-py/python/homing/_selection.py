@@ -158,7 +158,10 @@ class Selection:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The picks as a table: rank, index, score, information, gain, variance_left, and id where there are some."""
-        import pandas
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_pandas needs pandas; pip install pandas") from None
 
         table: dict[str, Any] = {"rank": np.arange(1, len(self) + 1), "index": self.indices}
         if self.ids is not None:
