@@ -42,7 +42,7 @@ assert len(homing.select(pool[:3000], targets, 3)) == 3
         "homing.select(pool, targets, 2_000, threads=1, kernel='gaussian:3')",
         "homing.select(pool, targets, 5_000, threads=1, greedy='partitioned:3')",
         "homing.diagnose(pool, targets, n=5_000, threads=1)",
-        "homing.Retriever(pool).batch_search(pool[:200], N=1_000)",
+        "homing.Retriever(pool[:50_000]).batch_search(pool[:500], N=5_000)",
     ],
 )
 def test_ctrl_c_stops_within_a_second(call):

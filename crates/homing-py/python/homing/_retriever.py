@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -120,6 +120,8 @@ class Retriever:
         rows, embeddings = self._candidates(query, K)
         if not len(rows):
             raise ValueError("the index answered the query with no row at all; raise nprobe, or fill the index")
+        if given_up is not None and given_up.is_set():
+            raise CancelledError
         chosen = select(
             embeddings,
             np.ascontiguousarray(query),
