@@ -60,11 +60,7 @@ impl Chunks {
     /// The rows; in place where they are one piece and all of it.
     pub fn view(&self) -> Embeddings<'_> {
         let values = match (&self.pieces[..], &self.rows) {
-            ([piece], None) => match piece.data_type() {
-                DataType::Float16 => Values::F16(piece.as_primitive::<Float16Type>().values()),
-                DataType::Float32 => Values::F32(piece.as_primitive::<Float32Type>().values()),
-                _ => Values::F64(piece.as_primitive::<Float64Type>().values()),
-            },
+            ([piece], None) => numbers(piece),
             _ => Values::Source(self),
         };
         Embeddings::new(values, self.dim).expect("tried when it was made")
@@ -88,14 +84,17 @@ impl Chunks {
             // Rows that follow one another lie side by side; of others, one at a time.
             let rows = if self.rows.is_some() { 1 } else { self.starts[piece + 1] - stored };
             let length = (rows * self.dim - column).min(count - done);
-            let values = match self.pieces[piece].data_type() {
-                DataType::Float16 => Values::F16(self.pieces[piece].as_primitive::<Float16Type>().values()),
-                DataType::Float32 => Values::F32(self.pieces[piece].as_primitive::<Float32Type>().values()),
-                _ => Values::F64(self.pieces[piece].as_primitive::<Float64Type>().values()),
-            };
-            f(values, (stored - self.starts[piece]) * self.dim + column, done..done + length);
+            f(numbers(&self.pieces[piece]), (stored - self.starts[piece]) * self.dim + column, done..done + length);
             done += length;
         }
+    }
+}
+
+fn numbers(piece: &ArrayRef) -> Values<'_> {
+    match piece.data_type() {
+        DataType::Float16 => Values::F16(piece.as_primitive::<Float16Type>().values()),
+        DataType::Float32 => Values::F32(piece.as_primitive::<Float32Type>().values()),
+        _ => Values::F64(piece.as_primitive::<Float64Type>().values()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use homing::{Interrupt, Pick};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::refused;
@@ -31,9 +31,6 @@ pub fn run<T: Send>(
     mut heard: Option<&mut dyn FnMut(Pick) -> PyResult<bool>>,
     work: impl FnOnce(&mut Tell<'_>) -> homing::Result<T> + Send,
 ) -> PyResult<T> {
-    if threads == Some(0) {
-        return Err(PyValueError::new_err("threads=0 leaves nobody to work; give at least 1, or None for one a core"));
-    }
     // A pool of its own: one of another process is dead after a fork.
     let workers = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
     let workers = workers.map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;

@@ -42,12 +42,14 @@ pub fn noise_of(noise_std: Option<f64>) -> Noise {
 /// A kind and a number, as Python has parsed them; `weights` draws by weight.
 fn sampling(given: Option<(String, f64)>, weights: Option<Vec<f64>>) -> PyResult<TargetSampling> {
     Ok(match (given, weights) {
-        (None, _) => TargetSampling::All,
+        (None, None) => TargetSampling::All,
         (Some((kind, size)), Some(weights)) if kind == "size" => {
             TargetSampling::Weighted { weights, size: size as usize }
         }
-        (Some(_), Some(_)) => {
-            return Err(PyValueError::new_err("with target_weights, target_sample is a whole number of draws"));
+        (_, Some(_)) => {
+            return Err(PyValueError::new_err(
+                "with target_weights, target_sample is a whole number of draws; give it",
+            ));
         }
         (Some((kind, number)), None) => match &*kind {
             "share" => TargetSampling::Fraction(number),

@@ -103,7 +103,7 @@ impl Model {
         self.ask(py, |model| theory::boundary(model, target, goal, most).map(|found| (found.rows, found.vars)))
     }
 
-    /// max k(x, x), max Σ_a k(a, a), λ_min(K_SS), and the bound C·γ/√n of Theorem 3.1.
+    /// max σ²_0(x), max σ²_0(x) + ρ²(x), and λ_min(K_SS) where it is known.
     fn constants(&self, py: Python<'_>) -> PyResult<(f64, f64, Option<f64>)> {
         self.ask(py, |model| {
             let constants = theory::Constants::of(model);
@@ -119,41 +119,49 @@ impl Model {
     }
 }
 
+/// 1 − e^−κ: the share of the best batch's information that ITL's has at least (Theorem C.2).
 #[pyfunction]
 fn guarantee(ratio: f64) -> f64 {
     theory::guarantee(ratio)
 }
 
+/// γ_n/n, which Γ_{n−1} does not exceed where the pool is among the targets and ITL chose the first n rows (Eq. 7).
 #[pyfunction]
 fn objective_bound(capacity: f64, n: usize) -> f64 {
     theory::objective_bound(capacity, n)
 }
 
+/// β_n(δ) = ‖f*‖ + ρ·√(2(γ_n + 1 + ln(1/δ))), as Theorem 3.2 states it; for ρ < 1 it is too narrow.
 #[pyfunction]
 fn confidence_width(norm: f64, noise_std: f64, capacity: f64, delta: f64) -> PyResult<f64> {
     theory::confidence_width(norm, noise_std, capacity, delta).map_err(refused)
 }
 
+/// ‖f*‖ + √(2(γ_n + ln(1/δ))): the width for which the band of Theorem 3.2 holds whatever ρ is.
 #[pyfunction]
 fn calibrated_width(norm: f64, capacity: f64, delta: f64) -> PyResult<f64> {
     theory::calibrated_width(norm, capacity, delta).map_err(refused)
 }
 
+/// d·ln n: how fast γ_n grows with the linear kernel.
 #[pyfunction]
 fn linear_growth(n: f64, dim: usize) -> f64 {
     theory::linear_growth(n, dim)
 }
 
+/// lnᵈ⁺¹ n: with the Gaussian kernel.
 #[pyfunction]
 fn gaussian_growth(n: f64, dim: usize) -> f64 {
     theory::gaussian_growth(n, dim)
 }
 
+/// n^(d/(1+d)) · ln^(1/(1+d)) n: with the Laplace kernel.
 #[pyfunction]
 fn laplace_growth(n: f64, dim: usize) -> f64 {
     theory::laplace_growth(n, dim)
 }
 
+/// n^(d/(2ν+d)) · ln^(2ν/(2ν+d)) n: with the Matérn kernel of smoothness ν.
 #[pyfunction]
 fn matern_growth(n: f64, dim: usize, smoothness: f64) -> f64 {
     theory::matern_growth(n, dim, smoothness)

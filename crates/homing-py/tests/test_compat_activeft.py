@@ -7,6 +7,7 @@ import faiss
 import homing
 import homing.compat.activeft as activeft
 import numpy as np
+import oracle
 import pytest
 from conftest import ROOT
 from homing.compat.activeft.acquisition_functions.itl import ITL
@@ -73,11 +74,17 @@ def test_marginal_information():
     dataset, target = golden_inputs()
     indices, values = functions.MMITL(target, noise_std=0.5).select(6, None, dataset)
     assert len(set(indices.tolist())) == 6
-    # The first value by its definition: mean_a I(f_a; y_x).
-    cov, var = dataset @ target.T, (dataset**2).sum(1)[:, None] + 0.25
-    told = (-0.5 * np.log1p(-(cov**2) / (var * (target**2).sum(1)))).mean(1)
-    assert indices[0] == told.argmax()
-    np.testing.assert_allclose(values[0], told.max(), rtol=1e-5)
+    # By its definition: mean_a I(f_a; y_x | D), with the covariance of all rows given the picks before.
+    joint = oracle.covariance(dataset, target)
+    for i, value in enumerate(values):
+        known = indices[:i]
+        noisy = joint[np.ix_(known, known)] + 0.25 * np.eye(i)
+        given = joint - joint[:, known] @ np.linalg.solve(noisy, joint[known])
+        cov, var = given[:200, 200:], np.diag(given)
+        told = (-0.5 * np.log1p(-(cov**2) / np.outer(var[:200] + 0.25, var[200:]))).mean(1)
+        told[known] = -np.inf
+        assert indices[i] == told.argmax()
+        np.testing.assert_allclose(value, told.max(), rtol=1e-6)
 
 
 def test_other_functions_run():
@@ -88,6 +95,11 @@ def test_other_functions_run():
     subsampled = VTL(target, mini_batch_size=50, subsample=True, seed=1, subsampled_target_frac=0.5, max_target_size=2)
     assert len(subsampled.get_target()) == 2
     assert len(set(subsampled.select(7, None, dataset)[0].tolist())) == 7
+    for function in [functions.CosineSimilarity, functions.InformationDensity, functions.EIG]:
+        with pytest.raises(TypeError, match="strict"):
+            function(target, strict=True)
+    with pytest.raises(ValueError, match="no target"):
+        ITL([]).select(3, None, dataset)
     top = ITL(target, noise_std=0.5, force_nonsequential=True).select(5, None, dataset)[0]
     assert top.tolist() == homing.select(dataset, target, 5, "itl-top-b", 0.5).indices.tolist()
 
@@ -108,6 +120,15 @@ def test_the_loader():
     assert later.with_target(target).next()[0].tolist() == indices.tolist()
     wrapped = activeft.data.InputDataset([(row, 0) for row in dataset])
     assert activeft.ActiveDataLoader.initialize(wrapped, target, batch_size=6).next()[0].tolist() == indices.tolist()
+
+    class Own(activeft.data.Dataset):
+        def __len__(self):
+            return len(dataset)
+
+        def __getitem__(self, index):
+            return dataset[index]
+
+    assert activeft.ActiveDataLoader.initialize(Own(), target, batch_size=6).next()[0].tolist() == indices.tolist()
     with pytest.raises(AssertionError, match="positive"):
         activeft.ActiveDataLoader.initialize(dataset, target, batch_size=0)
 

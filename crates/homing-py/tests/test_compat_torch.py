@@ -1,6 +1,8 @@
 """activeft's users' code with tensors and models, and activeft itself where it is installed."""
 
 import importlib.util
+import inspect
+import pkgutil
 
 import homing.compat.activeft as activeft
 import numpy as np
@@ -154,7 +156,37 @@ def test_the_readme_of_activeft():
     assert dataset[data_loader.next()].shape == (64, 768)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("activeft") is None, reason="activeft is not installed")
+NO_ACTIVEFT = pytest.mark.skipif(importlib.util.find_spec("activeft") is None, reason="activeft is not installed")
+MODULES = [module.name for module in pkgutil.iter_modules(functions.__path__) if not module.name.startswith("_")]
+
+
+@NO_ACTIVEFT
+@pytest.mark.parametrize("module", [f"acquisition_functions.{module}" for module in MODULES] + ["sift", "active_data_loader"])
+def test_names_and_arguments_are_those_of_activeft(module):
+    if module.endswith("mm_itl"):
+        pytest.importorskip("wandb", reason="activeft's mm_itl imports wandb")
+    theirs = importlib.import_module(f"activeft.{module}")
+    ours = importlib.import_module(f"homing.compat.activeft.{module}")
+    classes = [c for c in vars(theirs).values() if isinstance(c, type) and c.__module__ == theirs.__name__]
+    compared = 0
+    for theirs in classes:
+        if theirs.__name__.endswith("State") or issubclass(theirs, tuple):
+            continue
+        compared += 1
+        makers = [(theirs, getattr(ours, theirs.__name__))]
+        if hasattr(theirs, "initialize") and module == "active_data_loader":
+            makers.append((theirs.initialize, makers[0][1].initialize))
+        for makes, made in makers:
+            known = inspect.signature(made).parameters
+            wanted = inspect.signature(makes).parameters
+            assert list(known)[: len(wanted)] == list(wanted)
+            for name, parameter in wanted.items():
+                if parameter.default is not inspect.Parameter.empty:
+                    assert known[name].default == parameter.default, name
+    assert compared
+
+
+@NO_ACTIVEFT
 @pytest.mark.parametrize("name", [name for name in GOLDEN if not name.startswith("Cosine")])
 def test_strict_is_activeft(name):
     """On other data than the golden: the same picks and values as activeft itself."""

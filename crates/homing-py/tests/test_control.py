@@ -42,6 +42,7 @@ assert len(homing.select(pool[:3000], targets, 3)) == 3
         "homing.select(pool, targets, 2_000, threads=1, kernel='gaussian:3')",
         "homing.select(pool, targets, 5_000, threads=1, greedy='partitioned:3')",
         "homing.diagnose(pool, targets, n=5_000, threads=1)",
+        "homing.Retriever(pool[:50_000]).batch_search(pool[:500], N=5_000)",
     ],
 )
 def test_ctrl_c_stops_within_a_second(call):
@@ -128,3 +129,6 @@ def test_a_bar_without_tqdm(pool, targets, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     homing.select(pool, targets, 10, progress=True)
     assert "choosing 10/10" in capsys.readouterr().err
+    monkeypatch.setattr("homing._progress._is_watched", lambda: True)
+    homing.select(pool, targets, 10)
+    assert capsys.readouterr().err == "", "a bar that nobody asked for appears after a second"

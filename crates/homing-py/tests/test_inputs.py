@@ -58,7 +58,10 @@ def test_layouts_that_cannot_be_looked_at_are_refused(pool, targets):
         (pool.astype(np.int64), "int64; floats are wanted"),
         (pool.astype(np.uint16), "uint16; floats are wanted"),
         (pool.astype(object), "object; floats are wanted"),
-        (np.empty((0, 12), np.float32), "empty"),
+        (np.empty((0, 12), np.float32), "the pool came empty"),
+        (None, "the pool came as NoneType"),
+        (pool[0], "shape"),
+        ([["a", "b"]], "floats are wanted"),
         ([[1.0, 2.0], [3.0]], "ragged"),
     ]:
         with pytest.raises((ValueError, TypeError), match=match):
@@ -66,6 +69,9 @@ def test_layouts_that_cannot_be_looked_at_are_refused(pool, targets):
     # Targets are few, and copied where they must be.
     assert picks(pool, np.asfortranarray(targets)) == picks(pool, targets)
     assert picks(pool, np.repeat(targets, 2, axis=0)[::2]) == picks(pool, targets)
+    assert picks(pool, targets.astype(">f4")) == picks(pool, targets)
+    with pytest.raises(ValueError, match="the targets came empty"):
+        homing.select(pool, targets[:0], 3)
 
 
 @pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
@@ -95,10 +101,47 @@ def test_arrow_refusals(pool, targets):
 
 
 def test_pandas(pool, targets):
-    frame = pd.DataFrame(pool)
-    assert picks(np.ascontiguousarray(frame.to_numpy()), targets) == picks(pool, targets)
-    lists = pd.DataFrame({"e": list(pool)})
-    assert picks(lists, targets, embedding="e") == picks(pool, targets)
+    want = picks(pool, targets)
+    assert picks(pd.DataFrame(pool), pd.DataFrame(targets)) == want
+    lists = pd.DataFrame({"e": list(pool), "source": "web"})
+    assert picks(lists, targets, embedding="e") == want
+    with pytest.raises(TypeError, match="not all columns of the pool hold floats"):
+        homing.select(lists, targets, 3)
+    with pytest.raises(ValueError, match="no column 'x' in the pool; there are e, source"):
+        homing.select(lists, targets, 3, embedding="x")
+
+
+def test_columns_by_name(pool, targets):
+    """Groups, costs and probabilities are columns of tables in memory as they are of files."""
+    datasets = pytest.importorskip("datasets")
+    likely = np.random.default_rng(1).dirichlet(np.ones(3), 400)
+    columns = {"embedding": list(pool), "source": ["web", "book"] * 200, "price": np.ones(400), "likely": list(likely)}
+    frame = pd.DataFrame(columns)
+    arrow = pa.Table.from_pandas(frame)
+    order = np.random.default_rng(3).permutation(400)
+    shuffled = datasets.Dataset(arrow).select(order.tolist())
+    named = {"groups": "source", "quotas": {"web": 2}, "costs": "price", "budget": 6, "embedding": "embedding"}
+    for table in [frame, arrow, shuffled]:
+        rows = order if table is shuffled else np.arange(400)
+        made = homing.select(table, targets, 8, **named)
+        assert len(made) == 6 and sum(rows[row] % 2 == 0 for row in made) == 2
+        uncertain = homing.select(table, None, 5, "max-entropy", probabilities="likely", embedding="embedding")
+        want = homing.select(pool, None, 5, "max-entropy", probabilities=likely)
+        assert rows[uncertain.indices].tolist() == want.indices.tolist()
+        selector = homing.Selector(table, **named)
+        assert [len(selector.next_batch(targets, 4)) for _ in range(2)] == [4, 2]
+    for column in ["groups", "costs", "probabilities"]:
+        with pytest.raises(TypeError, match="has no columns; give one value a row"):
+            homing.select(pool, targets, 3, **{column: "source"})
+        with pytest.raises(ValueError, match="no such column"):
+            homing.select(arrow, targets, 3, embedding="embedding", **{column: "sauce"})
+
+
+def test_rows_in_any_hands(pool, targets):
+    want = picks(pool, targets, observed=[1, 2])
+    for rows in [{1, 2}, range(1, 3), pa.array([1, 2]), pd.Series([1, 2]), pd.Index([1, 2]), np.array([[1], [2]], np.uint8)]:
+        assert picks(pool, targets, observed=rows) == want
+        assert not set(picks(pool, targets, forbidden=rows)) & {1, 2}
 
 
 def test_datasets(pool, targets, tmp_path):
@@ -179,7 +222,6 @@ print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 400
     assert grown < 200, f"{grown:.0f} bytes a row beside the pool, whose rows have 400"
 
 
-
 def test_tensors(pool, targets):
     torch = pytest.importorskip("torch", reason="torch is not installed; `crates/homing-py/test torch` runs these")
     want = picks(pool, targets)
@@ -197,3 +239,10 @@ def test_tensors(pool, targets):
     with pytest.raises(TypeError, match=r"on meta; pass pool.cpu\(\)"):
         homing.select(tensor.to("meta"), targets, 3)
     assert homing.select(tensor, targets, 3, observed=torch.tensor([want[0]])).indices[0] == want[1]
+    found = homing.Retriever(pool).search(targets[0], N=5, K=50).indices.tolist()
+    for query in [torch.from_numpy(targets[0]), torch.from_numpy(targets[0]).requires_grad_()]:
+        assert homing.Retriever(tensor).search(query, N=5, K=50).indices.tolist() == found
+    halves = homing.Retriever(tensor.bfloat16().float().numpy()).search(targets[0], N=5, K=50).indices.tolist()
+    assert homing.Retriever(tensor.bfloat16()).search(torch.from_numpy(targets[0]), N=5, K=50).indices.tolist() == halves
+    with pytest.raises(TypeError, match=r"on meta; pass query.cpu\(\)"):
+        homing.Retriever(tensor).search(torch.from_numpy(targets[0]).to("meta"), N=5)

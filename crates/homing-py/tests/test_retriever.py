@@ -5,7 +5,9 @@ import threading
 
 import faiss
 import homing
+import ml_dtypes
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -40,9 +42,17 @@ def test_arrays_and_flat_indexes_agree(rows, queries, tmp_path):
     np.save(tmp_path / "rows.npy", rows)
     column = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), 16)
     want = [found.indices.tolist() for found in homing.Retriever(rows).batch_search(queries, N=5, K=40)]
-    for index in [flat(rows), str(tmp_path / "rows.npy"), column, rows.tolist()]:
+    for index in [flat(rows), str(tmp_path / "rows.npy"), column, rows.tolist(), pd.DataFrame(rows), np.asfortranarray(rows)]:
         found = homing.Retriever(index).batch_search(queries, N=5, K=40)
         assert [one.indices.tolist() for one in found] == want
+
+
+def test_half_precision(rows, queries):
+    for kind in [np.float16, ml_dtypes.bfloat16]:
+        stored = rows.astype(kind)
+        found = homing.Retriever(stored).search(queries[0], N=5, K=40)
+        want = homing.Retriever(stored.astype(np.float32)).search(queries[0], N=5, K=40)
+        assert found.indices.tolist() == want.indices.tolist()
 
 
 def test_all_rows_without_k(rows, queries):
@@ -70,7 +80,7 @@ def test_an_index_that_does_not_find_enough(rows, queries):
         known = set(index.search(query[None], 200)[1][0].tolist()) - {-1}
         assert set(found.indices.tolist()) == known
         np.testing.assert_array_equal(found.embeddings, rows[found.indices])
-    with pytest.raises(ValueError, match="at least 1 candidate"):
+    with pytest.raises(ValueError, match="index is empty"):
         homing.Retriever(faiss.IndexFlatIP(16)).search(queries[0], N=3)
 
 
@@ -116,3 +126,25 @@ def test_refusals(rows):
         homing.Retriever(rows, noise_var=0)
     with pytest.raises(ValueError, match="K is 0"):
         homing.Retriever(rows).search(rows[0], 3, 0)
+    with pytest.raises(TypeError, match="K is 2.5"):
+        homing.Retriever(rows).search(rows[0], 3, 2.5)
+    with pytest.raises(ValueError, match="N is 0"):
+        homing.Retriever(rows).search(rows[0], 0)
+    with pytest.raises(ValueError, match="threads is 0"):
+        homing.Retriever(rows, threads=0)
+    with pytest.raises(TypeError, match="int64; floats are wanted"):
+        homing.Retriever(np.ones((5, 16), int))
+    with pytest.raises(ValueError, match="a query holds a value that is not finite"):
+        homing.Retriever(rows).search(np.nan * rows[0], 3)
+    bad = rows.copy()
+    bad[17, 3] = np.nan
+    with pytest.raises(ValueError, match="row 17 of the index"):
+        homing.Retriever(bad).search(rows[0], 3)
+    without_rows = faiss.IndexIDMap(faiss.IndexFlatIP(16))
+    without_rows.add_with_ids(rows, np.arange(800))
+    with pytest.raises(ValueError, match="IndexIDMap does not give rows back"):
+        homing.Retriever(without_rows).search(rows[0], 3, 5)
+    with_rows = faiss.IndexIDMap2(faiss.IndexFlatIP(16))
+    with_rows.add_with_ids(rows, 5_000 + np.arange(800))
+    found = homing.Retriever(with_rows).search(rows[0], 3, 50)
+    assert (found.indices - 5_000).tolist() == homing.Retriever(rows).search(rows[0], 3, 50).indices.tolist()

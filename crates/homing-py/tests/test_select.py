@@ -3,6 +3,7 @@
 import json
 import pickle
 import subprocess
+import sys
 
 import homing
 import numpy as np
@@ -149,8 +150,17 @@ def test_kernels(pool, targets):
         homing.select(rows[:400], [405], 6, kernel=gram)
     with pytest.raises(ValueError, match="gaussian:LENGTH"):
         homing.select(pool, targets, 6, kernel="cubic")
-    for kernel in ["laplace:3", "matern:1.5:3"]:
-        assert len(homing.select(pool, targets, 6, kernel=kernel)) == 6
+    gap = joint[:, None] - joint[None]
+    apart = np.sqrt((gap**2).sum(-1)) / 3
+    for kernel, matrix in [
+        ("gaussian:3", np.exp(-(apart**2) / 2)),
+        ("laplace:3", np.exp(-np.abs(gap).sum(-1) / 3)),
+        ("matern:1.5:3", (1 + np.sqrt(3) * apart) * np.exp(-np.sqrt(3) * apart)),
+    ]:
+        made = homing.select(pool, targets, 6, kernel=kernel, noise_std=0.5)
+        by_matrix = homing.select(rows[:400], rows[400:], 6, kernel=matrix, noise_std=0.5)
+        assert made.indices.tolist() == by_matrix.indices.tolist(), kernel
+        np.testing.assert_allclose(made.information, by_matrix.information, rtol=1e-9)
     likely, aim = np.random.default_rng(1).dirichlet(np.ones(3), 400), np.full((5, 3), 1 / 3)
     made = homing.select(pool, targets, 6, kernel="loss-gradient", probabilities=likely, target_probabilities=aim)
     assert len(set(made)) == 6
@@ -184,25 +194,42 @@ def test_refusals(pool, targets):
         ((pool, targets, 5, "ilt"), ValueError, "did you mean 'itl'"),
         ((pool, targets, 5, "itl", -1.0), ValueError, "positive"),
         ((pool, targets, 5, "itl", None, [400]), ValueError, "row 400"),
-        ((pool, targets, 5, "itl", None, [-1]), ValueError, "negative"),
+        ((pool, targets, 5, "itl", None, [-1]), ValueError, "counted from 0"),
         ((pool, targets, 5, "max-entropy"), ValueError, "class probabilities"),
         ((pool, targets, 5, "max-entropy", None, None, pool), ValueError, "softmax"),
     ]:
         with pytest.raises(error, match=match):
             homing.select(*arguments)
-    with pytest.raises(ValueError, match="threads=0"):
+    with pytest.raises(ValueError, match="threads is 0"):
         homing.select(pool, targets, 5, threads=0)
     with pytest.raises(ValueError, match="one number a row"):
         homing.select(pool, targets, 5, costs=[1.0])
     with pytest.raises(ValueError, match="which no row"):
         homing.select(pool, targets, 5, groups=["a"] * 400, quotas={"b": 1})
+    for argument, error, match in [
+        ({"seed": -1}, ValueError, "seed is -1; at least 0"),
+        ({"seed": 2**64}, ValueError, "below 2"),
+        ({"seed": None}, TypeError, "a whole number"),
+        ({"threads": -1}, ValueError, "threads is -1; at least 1"),
+        ({"round_size": 0}, ValueError, "round_size is 0"),
+        ({"groups": ["a", None] * 200}, TypeError, "pass them as strings"),
+        ({"groups": ["a"] * 400, "quotas": -1}, ValueError, "quota of a group is -1"),
+        ({"groups": ["a"] * 400, "quotas": {"a": "x"}}, TypeError, "quota of 'a' is 'x'"),
+        ({"costs": ["x"] * 400}, TypeError, "costs are not all numbers"),
+        ({"stop": 3}, TypeError, "a Stop, a dict"),
+        ({"progress": "x"}, TypeError, "True, False, None or a function"),
+        ({"target_sample": True}, TypeError, "target_sample is True"),
+        ({"target_weights": np.ones(5)}, ValueError, "a whole number of draws"),
+    ]:
+        with pytest.raises(error, match=match):
+            homing.select(pool, targets, 5, **argument)
     bad = pool.copy()
     bad[17, 3] = np.nan
     with pytest.raises(ValueError, match="row 17"):
         homing.select(bad, targets, 5)
 
 
-def test_the_result(pool, targets, tmp_path):
+def test_the_result(pool, targets, tmp_path, monkeypatch):
     made = homing.select(pool, targets, 15)
     assert len(made) == 15 and list(made) == made.indices.tolist()
     assert pool[made].shape == (15, 12)
@@ -211,11 +238,15 @@ def test_the_result(pool, targets, tmp_path):
     assert table.columns.tolist() == ["rank", "index", "score", "information", "gain", "variance_left"]
     np.testing.assert_array_equal(table["index"], made.indices)
     np.testing.assert_allclose(table["gain"].sum(), made.information[-1])
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match="pip install pandas"):
+            made.to_pandas()
     html = made._repr_html_()
     assert html.count("<tr>") == 13 and "<svg" in html and "and 3 more" in html
     again = pickle.loads(pickle.dumps(made))
     assert again.indices.tolist() == made.indices.tolist()
-    with pytest.raises(ValueError, match="unpickled"):
+    with pytest.raises(ValueError, match="pickled or copied"):
         again.explain()
     made.report(tmp_path / "x.html", title="<b>", ids=[f"row-{i}" for i in range(400)], labels=["<i>"] * 400)
     page = (tmp_path / "x.html").read_text()
@@ -223,6 +254,10 @@ def test_the_result(pool, targets, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
     with pytest.raises(ValueError, match="3 ids for 400 rows"):
         made.report(tmp_path / "x.html", ids=["a"] * 3)
+    with pytest.raises(FileNotFoundError, match="there is no folder .*none"):
+        made.report(tmp_path / "none" / "x.html")
+    with pytest.raises(IsADirectoryError, match="name a file"):
+        made.report(tmp_path)
 
 
 def test_explanations_add_up(pool, targets):

@@ -63,6 +63,34 @@ def test_pickling_in_the_middle(pool, targets, tmp_path):
         assert "8 observed" in repr(again)
 
 
+def test_pickling_a_part_of_a_mapped_file(pool, targets, tmp_path):
+    """A slice of a mapped array has the offset of the whole; a copy of one has no file."""
+    np.save(tmp_path / "pool.npy", pool)
+    mapped = np.load(tmp_path / "pool.npy", mmap_mode="r")
+    changed = np.load(tmp_path / "pool.npy", mmap_mode="c")
+    changed[:] = -pool[::-1]
+    for held in [mapped[100:], mapped[100:][50:250], mapped.copy(), changed]:
+        want = homing.select(np.array(held), targets, 4).indices.tolist()
+        again = pickle.loads(pickle.dumps(homing.Selector(held)))
+        assert again.next_batch(targets, 4).indices.tolist() == want
+    assert len(pickle.dumps(homing.Selector(mapped[100:]))) < 2000, "the pool stays in its file"
+
+
+def test_a_kernel_matrix(pool, targets):
+    joint = np.concatenate([pool, targets]).astype(np.float64)
+    selector = homing.Selector(np.arange(400), kernel=joint @ joint.T, noise_std=0.7)
+    rows = [*selector.next_batch(range(400, 405), 4), *selector.next_batch(range(400, 405), 4)]
+    assert rows == homing.select(pool, targets, 8, noise_std=0.7).indices.tolist()
+
+
+def test_what_is_observed_may_be_embeddings(pool, targets):
+    want = homing.select(pool, targets, 4, observed=targets[:2]).indices.tolist()
+    selector = homing.Selector(pool, observed=targets[:2])
+    assert pickle.loads(pickle.dumps(selector)).next_batch(targets, 4).indices.tolist() == want
+    assert selector.next_batch(targets, 4).indices.tolist() == want
+    assert homing.Selector(pool, observed_points=targets[:2]).next_batch(targets, 4).indices.tolist() == want
+
+
 def test_quotas_and_budgets_last_over_batches(pool, targets):
     groups = np.array(["a", "b", "c"])[np.arange(400) % 3]
     selector = homing.Selector(pool, groups=groups, quotas={"a": 1, "b": 2})
@@ -108,3 +136,5 @@ def test_refusals(pool, targets):
     assert not len(selector.observed)
     with pytest.raises(TypeError, match="no argument 'kernal'"):
         homing.Selector(pool, kernal="linear")
+    with pytest.raises(TypeError, match="give it to next_batch"):
+        homing.Selector(pool, stop={"min_gain": 0.1})

@@ -6,6 +6,7 @@ import pytest
 from homing.sklearn import TargetedSelector
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 
@@ -16,8 +17,9 @@ def test_it_is_an_estimator(pool, targets):
     }
     again = clone(selector).set_params(rule="itl")
     assert (again.rule, again.n_select) == ("itl", 7)
-    with pytest.raises(ValueError, match="not fitted"):
-        again.select()
+    for use in [again.select, lambda: again.observe([1]), lambda: again.forget([1])]:
+        with pytest.raises(NotFittedError, match="not fitted"):
+            use()
     rows = again.fit(pool, targets=targets).select()
     assert rows.tolist() == homing.select(pool, targets, 7, noise_std=0.3).indices.tolist()
     assert (again.n_features_in_, again.n_samples_) == (12, 400)
@@ -33,6 +35,9 @@ def test_batches_follow_one_another(pool, targets):
     selector.forget(last)
     assert selector.indices_.tolist() == homing.select(pool, targets, 8).indices.tolist()
     assert selector.select().tolist() == last.tolist()
+    mask = np.zeros(400, dtype=bool)
+    mask[last] = True
+    assert selector.forget(mask).indices_.tolist() == homing.select(pool, targets, 8).indices.tolist()
 
 
 def test_rounds_with_a_model_that_predicts_probabilities():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 import subprocess
 
 import homing
@@ -36,6 +37,14 @@ def test_a_diagnosis_is_that_of_the_command(pool, targets, command, tmp_path):
     assert found.verdict in str(found) and "Γ_6" in found._repr_html_()
 
 
+def test_a_diagnosis_pickles(pool, targets, tmp_path):
+    found = homing.diagnose(pool, targets, n=3)
+    again = pickle.loads(pickle.dumps(found))
+    assert str(again) == str(found) and again.to_dict() == found.to_dict()
+    with pytest.raises(ValueError, match="diagnose again"):
+        again.report(tmp_path / "x.html")
+
+
 def test_a_diagnosis_in_python(pool, targets, rng):
     found = homing.diagnose(pool, targets, n=5, noise_std=0.5)
     assert found.batch.tolist() == homing.select(pool, targets, 5, "itl-exact", 0.5).indices.tolist()
@@ -51,7 +60,7 @@ def test_a_diagnosis_in_python(pool, targets, rng):
     assert any("Lower noise_std" in warning for warning in warned.warnings)
     with pytest.raises(ValueError, match="about targets"):
         homing.diagnose(pool, None)
-    with pytest.raises(ValueError, match="does not have"):
+    with pytest.raises(ValueError, match="only 400 rows"):
         homing.diagnose(pool, targets, [400])
 
 
@@ -78,7 +87,12 @@ def test_a_model(pool, targets):
     )
     constants = model.constants()
     np.testing.assert_allclose(constants.max_total_var - constants.max_var, 0.25)
-    assert model.reducible_bound(3) is None or model.reducible_bound(3) > 0
+    # 400 rows in 12 dimensions are linearly dependent, where the theorem says nothing.
+    assert constants.least_eigenvalue == 0 and model.reducible_bound(3) == math.inf
+    few = theory.Model(pool[:3], pool[:3], noise_std=0.5)
+    assert few.constants().least_eigenvalue == pytest.approx(np.linalg.eigvalsh(oracle.covariance(pool[:3]))[0], rel=1e-6)
+    left = oracle.posterior_vars(pool[:3], pool[:3], [0, 1], 0.25) - few.irreducible_vars()
+    assert left.max() <= few.reducible_bound(2)
 
 
 def test_formulas():
@@ -86,8 +100,11 @@ def test_formulas():
     assert theory.calibrated_width(2.0, 3.0, 0.1) == pytest.approx(2 + math.sqrt(2 * (3 + math.log(10))))
     assert theory.confidence_width(2.0, 1.0, 3.0, 0.1) == pytest.approx(2 + math.sqrt(2 * (4 + math.log(10))))
     assert theory.objective_bound(6.0, 3) == pytest.approx(2.0)
-    assert theory.linear_growth(10.0, 4) > 0 and theory.matern_growth(10.0, 2, 1.5) > 0
-    assert theory.gaussian_growth(10.0, 2) > 0 and theory.laplace_growth(10.0, 2) > 0
+    n, ln = 10.0, math.log(10.0)
+    assert theory.linear_growth(n, 4) == pytest.approx(4 * ln)
+    assert theory.gaussian_growth(n, 2) == pytest.approx(ln**3)
+    assert theory.laplace_growth(n, 2) == pytest.approx(n ** (2 / 3) * ln ** (1 / 3))
+    assert theory.matern_growth(n, 2, 1.5) == pytest.approx(n ** (2 / 5) * ln ** (3 / 5))
     found = theory.sampled(0.5, 1, 16)
     assert found.inclusion == pytest.approx(0.5) and found.at_least == pytest.approx(4.0)
     assert found.probability == pytest.approx(1 - math.exp(-1))

@@ -25,7 +25,8 @@ from homing._homing import __version__
 from homing._homing import rules as _rules
 from homing._progress import Pick
 from homing._retriever import Retrieved, Retriever
-from homing._select import Stop, select
+from homing._question import Stop
+from homing._select import select
 from homing._selection import Explanation, Selection, TargetStory, Why
 from homing._selector import Selector
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from dataclasses import dataclass
 from html import escape
@@ -10,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from homing import _inputs, _homing, _notebook
+from homing import _homing, _inputs, _notebook
 from homing._inputs import Embeddings, Rows
-from homing._select import Question
-from homing._selection import write_beside
+from homing._question import Question
+from homing._write import write_beside
 
 
 class Bounds(NamedTuple):
@@ -82,11 +83,12 @@ class Diagnosis:
     warnings: list[str]
     facts: list[Fact]
     checks: list[Fact]
-    _made: _homing.Diagnosis
+    _numbers: dict[str, Any]
+    _made: _homing.Diagnosis | None
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, with the keys of ``homing diagnose --format json`` among them."""
-        numbers = self._made.numbers()
+        numbers = copy.deepcopy(self._numbers)
         n, lower, upper = numbers["gamma"]
         numbers["gamma"] = {"n": n, "lower": lower, "upper": upper}
         numbers["kappa"] = dict(zip(("lower", "upper"), numbers["kappa"]))
@@ -94,7 +96,13 @@ class Diagnosis:
 
     def report(self, path: str | os.PathLike[str], threads: int | None = None) -> None:
         """Writes the page that ``homing diagnose --report`` writes."""
-        write_beside(path, self._made.page(threads))
+        if self._made is None:
+            raise ValueError("this diagnosis was pickled or copied without its pool; diagnose again to report it")
+        write_beside(path, self._made.page(_inputs.threads(threads)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The pool is not the diagnosis's to carry; what was computed from it is.
+        return {**self.__dict__, "_made": None}
 
     def __repr__(self) -> str:
         return f"<{self.verdict} {self.information:.3g} nats from {len(self.batch)} rows, Γ = {self.objective:.3g}>"
@@ -140,16 +148,23 @@ def diagnose(
     if question.targets is None:
         raise ValueError("diagnose is about targets; give some")
     rows = question.pool.rows
-    chosen = _inputs.rows(picks, "picks", rows)
-    if len(chosen) and (chosen.min() < 0 or chosen.max() >= rows):
-        raise ValueError(f"the picks name a row that the pool of {rows} rows (counted from 0) does not have")
     told = None
     if values is not None:
-        told = np.ascontiguousarray(np.asarray(values, dtype=np.float64).reshape(len(values), -1))
-        if len(told) != rows:
-            raise ValueError(f"{len(told)} rows of values for {rows} rows; give one a row")
-    made = _homing.diagnose(question.task, chosen.tolist(), n=n, noise_std=noise_std, values=told, seed=seed, threads=threads)
+        told = np.ascontiguousarray(values, dtype=np.float64)
+        if told.ndim not in (1, 2) or len(told) != rows:
+            raise ValueError(f"the values have shape {told.shape}; one or several numbers a row, ({rows}, …), are wanted")
+        told = told.reshape(rows, -1)
+    made = _homing.diagnose(
+        question.task,
+        _inputs.rows(picks, "picks", rows).tolist(),
+        n=_inputs.whole(n, "n", 1),
+        noise_std=noise_std,
+        values=told,
+        seed=_inputs.whole(seed, "seed", 0),
+        threads=_inputs.threads(threads),
+    )
     numbers = made.numbers()
+    raw = dict(numbers)
     numbers["targets"] = [Target(**target) for target in numbers["targets"]]
     numbers["batch"] = np.array(numbers["batch"], dtype=np.int64)
     numbers["gamma"] = Bounds(*numbers["gamma"][1:])
@@ -160,5 +175,6 @@ def diagnose(
         warnings=made.warnings(),
         facts=[Fact(*fact) for fact in made.facts()],
         checks=[Fact(*fact) for fact in made.checks()],
+        _numbers=raw,
         _made=made,
     )

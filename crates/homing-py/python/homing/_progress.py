@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,10 @@ class Pick:
     """Share of the targets' variance that is left."""
 
 
+Progress: TypeAlias = "bool | Callable[[Pick], Any] | None"
+"""True for a bar, False for none, None for one where somebody looks, or a function that is told every pick."""
+
+
 class _Bar(Protocol):
     def update(self, n: int) -> Any: ...
     def set_postfix_str(self, s: str, refresh: bool) -> Any: ...
@@ -38,21 +43,25 @@ class _Bar(Protocol):
 
 
 class _Line:
-    """A line on standard error, where there is no tqdm."""
+    """A line on standard error, where there is no tqdm; it appears after so many seconds."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.said = total, 0, ""
+    def __init__(self, total: int, delay: float) -> None:
+        self.total, self.done, self.said, self.is_shown = total, 0, "", False
+        self.start = time.monotonic() + delay
 
     def update(self, n: int) -> None:
         self.done += n
-        if self.done * 100 // self.total != (self.done - n) * 100 // self.total:
+        is_new = self.done * 100 // self.total != (self.done - n) * 100 // self.total
+        if is_new and time.monotonic() >= self.start:
+            self.is_shown = True
             print(f"\rchoosing {self.done}/{self.total} {self.said}", end="", file=sys.stderr, flush=True)
 
     def set_postfix_str(self, s: str, refresh: bool) -> None:
         self.said = s
 
     def close(self) -> None:
-        print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
+        if self.is_shown:
+            print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
 
 
 def _bar(total: int, delay: float) -> _Bar:
@@ -62,7 +71,7 @@ def _bar(total: int, delay: float) -> _Bar:
             warnings.simplefilter("ignore")
             from tqdm.auto import tqdm
     except ImportError:
-        return _Line(total)
+        return _Line(total, delay)
     bar: _Bar = tqdm(total=total, desc="choosing", unit="pick", leave=False, delay=delay)
     return bar
 
@@ -74,14 +83,16 @@ def _is_watched() -> bool:
 
 @contextmanager
 def telling(
-    progress: bool | Callable[[Pick], Any] | None,
+    progress: Progress,
     stop: Callable[[Pick], Any] | None,
     total: int,
 ) -> Iterator[Tell | None]:
     """What the core is to call with every pick; nothing where nobody listens.
 
-    `progress` is True for a bar, False for none, None for one that appears after a second where somebody looks, or a function.
+    The bar of ``progress=None`` appears after a second.
     """
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise TypeError(f"progress is {progress!r}; True, False, None or a function of a Pick is wanted")
     tell = progress if callable(progress) else None
     bar = None
     if tell is None and (progress is True or (progress is None and _is_watched())):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from homing._selection import Selection
 
 _BLOCK = 1 << 26
 """Numbers of a scan that are multiplied at once."""
+
+_LONG = 1 << 15
+"""Candidates from which on a choice is long enough to be asked after every pick whether it is still wanted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,41 +84,54 @@ class Retriever:
     ) -> None:
         if not noise_var > 0:
             raise ValueError(f"noise_var is {noise_var}; it must be a positive number")
-        self.rule, self.noise_var, self.also_opposite, self.threads, self.seed = rule, noise_var, also_opposite, threads, seed
+        self.rule, self.noise_var, self.also_opposite, self.seed = rule, noise_var, also_opposite, seed
+        self.threads = _inputs.threads(threads)
         self._index: _Faiss | _Rows = _Faiss(index) if hasattr(index, "search_and_reconstruct") else _Rows(index)
 
     def search(self, query: Any, N: int, K: int | None = None) -> Retrieved:
         """Answers one query: a vector, or several that are targets together. Without `K`, all rows are candidates."""
-        return self._answer(self._queries(np.asarray(query, dtype=np.float32)[None])[0], N, K, None)
+        return self._answer(self._queries(_inputs.floats(query, "query")[None])[0], N, K, self.threads)
 
     def batch_search(self, queries: Any, N: int, K: int | None = None) -> list[Retrieved]:
         """Answers queries (n × d, or n × m × d for m vectors each), in their order."""
-        asked = self._queries(np.asarray(queries, dtype=np.float32))
-        workers = self.threads
-        with ThreadPoolExecutor(max_workers=workers or os.cpu_count()) as pool:
-            return list(pool.map(lambda query: self._answer(query, N, K, 1), asked))
+        asked = self._queries(_inputs.floats(queries, "queries"))
+        given_up = Event()
+        with ThreadPoolExecutor(max_workers=self.threads or os.cpu_count()) as pool:
+            try:
+                return list(pool.map(lambda query: self._answer(query, N, K, 1, given_up), asked))
+            except BaseException:
+                # Signals come to the main thread only; queries that wait are cancelled by map.
+                given_up.set()
+                raise
 
-    def _queries(self, queries: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def _queries(self, queries: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         if queries.ndim == 2:
             queries = queries[:, None]
         if queries.ndim != 3 or queries.shape[2] != self._index.dim:
             shape = queries.shape[1:]
             raise ValueError(f"a query has shape {shape}; (m, {self._index.dim}) or ({self._index.dim},) is wanted")
-        return queries
+        if not np.isfinite(queries).all():
+            raise ValueError("a query holds a value that is not finite; remove or repair it")
+        return queries.astype(np.float32, copy=False)
 
-    def _answer(self, query: npt.NDArray[np.float32], N: int, K: int | None, threads: int | None) -> Retrieved:
+    def _answer(
+        self, query: npt.NDArray[np.float32], N: int, K: int | None, threads: int | None, given_up: Event | None = None
+    ) -> Retrieved:
         rows, embeddings = self._candidates(query, K)
         if not len(rows):
             raise ValueError("the index answered the query with no row at all; raise nprobe, or fill the index")
+        if given_up is not None and given_up.is_set():
+            raise CancelledError
         chosen = select(
             embeddings,
             np.ascontiguousarray(query),
-            min(N, len(rows)),
+            min(_inputs.whole(N, "N", 1), len(rows)),
             self.rule,
             noise_std=float(np.sqrt(self.noise_var)),
             seed=self.seed,
-            threads=threads or self.threads,
+            threads=threads,
             progress=False,
+            stop=(lambda _: given_up.is_set()) if given_up and len(rows) > _LONG else None,
         )
         picks = chosen.indices
         return Retrieved(rows[picks], chosen.scores, embeddings[picks], rows, chosen)
@@ -124,9 +141,9 @@ class Retriever:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """The K nearest to the mean of the query, each once, in the order of their nearness, with their embeddings."""
         mean = query.mean(axis=0)
-        count = self._index.rows if K is None else min(int(K), self._index.rows)
-        if count < 1:
-            raise ValueError(f"K is {K}; ask for at least 1 candidate, from an index that holds some")
+        if not self._index.rows:
+            raise ValueError("the index is empty; add rows to it")
+        count = self._index.rows if K is None else min(_inputs.whole(K, "K", 1), self._index.rows)
         near, rows, embeddings = self._index.nearest(mean, count)
         if self.also_opposite:
             if not self._index.by_inner_product:
@@ -156,7 +173,11 @@ class _Faiss:
     def nearest(
         self, query: npt.NDArray[np.float32], count: int
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        near, rows, embeddings = self.index.search_and_reconstruct(query[None], count)
+        try:
+            near, rows, embeddings = self.index.search_and_reconstruct(query[None], count)
+        except RuntimeError as error:
+            kind = type(self.index).__name__
+            raise ValueError(f"{kind} does not give rows back; wrap it in one that does, such as IndexIDMap2") from error
         # Where an approximate index finds too few rows, the rest is -1; a row may come twice.
         found = np.flatnonzero(rows[0] >= 0)
         _, first = np.unique(rows[0][found], return_index=True)
@@ -170,9 +191,9 @@ class _Rows:
     by_inner_product = True
 
     def __init__(self, rows: Any) -> None:
-        array = rows if isinstance(rows, np.ndarray) else _as_array(rows)
-        if array.ndim != 2 or array.dtype.kind != "f":
-            raise ValueError(f"the index is {array.dtype} of shape {array.shape}; rows by columns of floats are wanted")
+        array = np.load(rows, mmap_mode="r") if _is_npy(rows) else _inputs.floats(rows, "index")
+        if array.ndim != 2:
+            raise ValueError(f"the index has shape {array.shape}; rows by columns are wanted")
         self.array = array
         self.rows, self.dim = array.shape
 
@@ -182,18 +203,13 @@ class _Rows:
         step = max(1, _BLOCK // self.dim)
         blocks = [self.array[at : at + step] @ query for at in range(0, self.rows, step)]
         near = np.concatenate(blocks).astype(np.float32, copy=False)
+        lost = np.flatnonzero(~np.isfinite(near))
+        if len(lost):
+            raise ValueError(f"row {lost[0]} of the index holds a value that is not finite or too large; remove or repair it")
         best = np.argpartition(-near, count - 1)[:count] if count < self.rows else np.arange(self.rows)
         order = best[np.lexsort((best, -near[best]))].astype(np.int64)
         return near[order], order, np.asarray(self.array[order], dtype=np.float32)
 
 
-def _as_array(rows: Any) -> npt.NDArray[Any]:
-    if type(rows).__module__.partition(".")[0] == "torch":
-        tensor = rows.detach().cpu()
-        return np.asarray(tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor)
-    if isinstance(rows, (list, tuple)):
-        return np.asarray(rows, dtype=np.float32)
-    if isinstance(rows, (str, os.PathLike)) and os.fspath(rows).endswith(".npy"):
-        mapped: npt.NDArray[Any] = np.load(rows, mmap_mode="r")
-        return mapped
-    return _inputs.data(rows, "index").to_numpy()
+def _is_npy(rows: Any) -> bool:
+    return isinstance(rows, (str, os.PathLike)) and os.fspath(rows).endswith(".npy")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from homing import _homing, _notebook
+from homing import _homing, _inputs, _notebook
 from homing._homing import Task
+from homing._write import write_beside
 
 if TYPE_CHECKING:
     import pandas
@@ -139,7 +139,7 @@ class Selection:
 
     def _asked(self) -> Task:
         if self._task is None:
-            raise ValueError("this selection was unpickled without its pool; select again to explain or report it")
+            raise ValueError("this selection was pickled or copied without its pool; select again to explain or report it")
         return self._task
 
     def explain(self, threads: int | None = None) -> Explanation:
@@ -150,7 +150,7 @@ class Selection:
         >>> print(homing.select(pool, np.array([[0.8, 0.3]], dtype=np.float32), n=1).explain())
         1. row 1 takes variance from target 0 (100%); 1 rows like it are not worth picking any more
         """
-        picks, targets = _homing.explain(self._asked(), self, threads)
+        picks, targets = _homing.explain(self._asked(), self, _inputs.threads(threads))
         return Explanation(
             [Why(i + 1, int(self.indices[i]), *why) for i, why in enumerate(picks)],
             [TargetStory(i, *story) for i, story in enumerate(targets)],
@@ -158,7 +158,10 @@ class Selection:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The picks as a table: rank, index, score, information, gain, variance_left, and id where there are some."""
-        import pandas
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_pandas needs pandas; pip install pandas") from None
 
         table: dict[str, Any] = {"rank": np.arange(1, len(self) + 1), "index": self.indices}
         if self.ids is not None:
@@ -195,23 +198,6 @@ class Selection:
             seconds=self.seconds,
             ids=named,
             labels=labelled,
-            threads=threads,
+            threads=_inputs.threads(threads),
         )
         write_beside(path, page)
-
-
-def write_beside(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a file that appears whole or not at all."""
-    path = os.fspath(path)
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, beside = tempfile.mkstemp(dir=folder, prefix=".homing-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +13,8 @@ import numpy.typing as npt
 from homing import _inputs
 from homing._homing import Data
 from homing._inputs import Embeddings, Rows
-from homing._select import Progress, Question, StopLike
+from homing._progress import Progress
+from homing._question import Question, StopLike, column_of, observed_of
 from homing._selection import Selection
 
 
@@ -38,7 +41,7 @@ class Selector:
         pool: Embeddings,
         rule: str = "itl",
         noise_std: float | None = None,
-        observed: Rows | None = None,
+        observed: Rows | Embeddings | None = None,
         probabilities: Embeddings | str | None = None,
         groups: Any = None,
         costs: Any = None,
@@ -63,19 +66,30 @@ class Selector:
                 self._inputs[name] = value
             elif name in _SETTINGS:
                 self._settings[name] = value
+            elif name == "stop":
+                raise TypeError("a Selector has no argument 'stop'; give it to next_batch")
             else:
-                raise TypeError(f"a Selector has no argument {name!r}; those of homing.select are known")
+                raise TypeError(f"a Selector has no argument {name!r}; it knows those of homing.select")
         # The columns outlast the embeddings, which may be replaced.
-        if isinstance(groups, str):
-            file = _inputs.data(pool, "pool", column=self._inputs.get("embedding"), group=groups)
-            self._inputs["groups"] = np.asarray(file.groups)
-        if isinstance(costs, str):
-            file = _inputs.data(pool, "pool", column=self._inputs.get("embedding"), cost=costs)
-            self._inputs["costs"] = np.asarray(file.costs)
+        for name, column in (("groups", groups), ("costs", costs)):
+            if isinstance(column, str):
+                self._inputs[name] = self._column(name, column)
         self._picked: list[int] = []
         self._others: list[int] = []
         self._data: Data | None = None
-        self.observe(observed)
+        if observed is not None:
+            known, points = observed_of(observed, self._view())
+            if points is not None and observed_points is not None:
+                raise ValueError("observed and observed_points both hold embeddings; join them")
+            self._points = observed_points if points is None else points
+            self.observe(known)
+
+    def _column(self, name: str, column: str) -> npt.NDArray[Any]:
+        if not isinstance(self._pool, (str, os.PathLike)):
+            return np.asarray(column_of(self._pool, column, name))
+        named: dict[str, Any] = {name.removesuffix("s"): column}
+        file = _inputs.data(self._pool, "pool", column=self._inputs.get("embedding"), **named)
+        return np.asarray(getattr(file, name))
 
     def _view(self) -> Data:
         """The pool, looked at once."""
@@ -128,9 +142,6 @@ class Selector:
             return
         rows = self._view().rows
         named = _inputs.rows(indices, "observed rows", rows).tolist()
-        for row in named:
-            if not 0 <= row < rows:
-                raise ValueError(f"row {row} is observed, but the pool has only {rows} rows (counted from 0)")
         known = {*self._others, *self._picked}
         self._others += [row for row in dict.fromkeys(named) if row not in known]
 
@@ -170,6 +181,7 @@ class Selector:
         if progress is not None:
             settings["progress"] = progress
         question = self._question(targets, probabilities)
+        question.pool_name = _inputs.name(self._pool, "an array")
         if self._data is None:
             self._data = question.pool
         batch = question.select(
@@ -184,9 +196,10 @@ class Selector:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_data": None}
-        if isinstance(self._pool, np.memmap):
-            file = self._pool
-            state["_pool"] = _Mapped(str(file.filename), str(file.dtype), int(file.offset), file.shape)
+        if _Mapped.can_hold(self._pool):
+            state["_pool"] = _Mapped(self._pool)
+        if isinstance(self._points, Data):
+            state["_points"] = self._points.to_numpy()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -198,8 +211,18 @@ class Selector:
 class _Mapped:
     """A memory-mapped array by its file, so that pickling does not copy it."""
 
-    def __init__(self, file: str, dtype: str, offset: int, shape: tuple[int, ...]) -> None:
-        self.file, self.dtype, self.offset, self.shape = file, dtype, offset, shape
+    def __init__(self, array: np.memmap[Any, Any]) -> None:
+        self.file, self.dtype, self.shape = str(array.filename), array.dtype, array.shape
+        # A slice of a mapped array has the offset of the whole; a map begins at a multiple of the system's pages.
+        whole: Any = array
+        start = np.frombuffer(whole._mmap, np.uint8).ctypes.data
+        self.offset = whole.offset - whole.offset % mmap.ALLOCATIONGRANULARITY + array.ctypes.data - start
+
+    @staticmethod
+    def can_hold(array: Any) -> bool:
+        """Whether these are the numbers of a file, in its order: a copy, or one changed in memory, is not."""
+        is_mapped = isinstance(array, np.memmap) and array.filename is not None and array.mode != "c"
+        return is_mapped and array.flags.c_contiguous
 
     def open(self) -> npt.NDArray[Any]:
         return np.memmap(self.file, dtype=self.dtype, mode="r", offset=self.offset, shape=self.shape)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from homing._inputs import Embeddings, Rows
 from homing._selection import Selection
@@ -43,7 +44,7 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
         *,
         rule: str = "itl",
         noise_std: float | None = None,
-        kernel: str = "linear",
+        kernel: str | npt.NDArray[Any] = "linear",
         center: bool = False,
         seed: int = 0,
         threads: int | None = None,
@@ -101,8 +102,7 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
 
         Rules of class probabilities take those of a fitted `estimator` with ``predict_proba``, or `probabilities` themselves.
         """
-        if not hasattr(self, "selector_"):
-            raise ValueError("this TargetedSelector is not fitted; call fit(X, targets=…) first")
+        check_is_fitted(self, "selector_")
         if estimator is not None:
             probabilities = np.ascontiguousarray(estimator.predict_proba(self.pool_))
         aim = self.targets_ if targets is None else targets
@@ -117,12 +117,13 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
 
     def observe(self, indices: Rows) -> TargetedSelector:
         """Takes rows as labelled."""
+        check_is_fitted(self, "selector_")
         self.selector_.observe(indices)
         return self
 
     def forget(self, indices: Rows) -> TargetedSelector:
         """Takes rows as not labelled."""
+        check_is_fitted(self, "selector_")
         self.selector_.forget(indices)
-        gone = np.asarray(indices).reshape(-1)
-        self.indices_ = self.indices_[~np.isin(self.indices_, gone)]
+        self.indices_ = self.indices_[np.isin(self.indices_, self.selector_.observed)]
         return self

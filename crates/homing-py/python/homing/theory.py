@@ -20,7 +20,7 @@ from homing._homing import (
     objective_bound,
 )
 from homing._inputs import Embeddings, Rows
-from homing._select import Question
+from homing._question import Question
 
 
 class Sampled(NamedTuple):
@@ -74,8 +74,11 @@ class Model:
     ) -> None:
         question = Question(pool, targets, **inputs)
         self._rows = question.pool.rows
-        known = _checked(observed, self._rows)
-        self._model = _homing.Model(question.task, noise_std, known, threads)
+        self._model = _homing.Model(question.task, noise_std, self._named(observed), _inputs.threads(threads))
+
+    def _named(self, rows: Rows | None) -> list[int]:
+        numbers: list[int] = _inputs.rows(rows, "observations", self._rows).tolist()
+        return numbers
 
     @property
     def observed(self) -> list[int]:
@@ -86,7 +89,7 @@ class Model:
         """The same process after further observations."""
         after = Model.__new__(Model)
         after._rows = self._rows
-        after._model = self._model.given(_checked(rows, self._rows))
+        after._model = self._model.given(self._named(rows))
         return after
 
     def noise_var(self) -> float:
@@ -127,11 +130,11 @@ class Model:
 
     def capacity(self, n: int) -> Bounds:
         """γ_n: the most that n rows tell about anything (Section 2)."""
-        return Bounds(*self._model.capacity(n))
+        return Bounds(*self._model.capacity(_inputs.whole(n, "n", 0)))
 
     def submodularity_ratio(self, batch: Rows, seed: int = 0) -> Bounds:
         """κ of a batch (Definition C.1)."""
-        return Bounds(*self._model.submodularity_ratio(_checked(batch, self._rows), seed))
+        return Bounds(*self._model.submodularity_ratio(self._named(batch), _inputs.whole(seed, "seed", 0)))
 
     def boundary(self, target: int, goal: float, most: int = 10) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Rows that bring a target's variance to `goal` (an approximate Markov boundary, Definition D.3), at most so many.
@@ -147,14 +150,7 @@ class Model:
 
     def reducible_bound(self, n: int) -> float | None:
         """C·γ_n/√n: bounds σ²_n − η²_S where the pool is among the targets (Theorem 3.1); None where unknown."""
-        return self._model.reducible_bound(n)
-
-
-def _checked(rows: Rows | None, count: int) -> list[int]:
-    numbers = _inputs.rows(rows, "rows", count)
-    if len(numbers) and (numbers.min() < 0 or numbers.max() >= count):
-        raise ValueError(f"row {numbers.max()} is named, but the pool has only {count} rows (counted from 0)")
-    return [int(row) for row in numbers]
+        return self._model.reducible_bound(_inputs.whole(n, "n", 1))
 
 
 __all__ = [

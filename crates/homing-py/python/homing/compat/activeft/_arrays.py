@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -38,9 +39,13 @@ def rows_of(dataset: Any) -> Any:
     return np.stack([np.asarray(row) for row in rows])
 
 
-def matrix(x: Any) -> Any:
-    """Rows of more than two dimensions, flattened; only what goes through a model has those."""
-    return x.reshape(len(x), -1)
+def joined(a: Any, b: Any) -> Any:
+    """Rows of one, then rows of the other."""
+    if is_tensor(a):
+        import torch
+
+        return torch.cat([a, b])
+    return np.concatenate([a, b])
 
 
 def in_batches(f: Callable[[Any], Any], model: Any, data: Any, size: int) -> Any:
@@ -55,6 +60,16 @@ def in_batches(f: Callable[[Any], Any], model: Any, data: Any, size: int) -> Any
         model.eval()
     with torch.no_grad():
         return torch.cat([f(data[at : at + size].to(device)).detach().cpu() for at in range(0, len(data), size)])
+
+
+def softmax(logits: Array) -> Array:
+    likely = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(likely / likely.sum(axis=-1, keepdims=True))
+
+
+def probabilities(model: Any, data: Any) -> Array:
+    """softmax(model(x)) of every row, as float64."""
+    return softmax(to_numpy(in_batches(model, model, data, 100)).astype(np.float64))
 
 
 class Picks(np.ndarray[Any, Any]):
@@ -88,9 +103,9 @@ class Picks(np.ndarray[Any, Any]):
 @functools.cache
 def _tensor_picks() -> Any:
     """The same for tensors."""
-    import torch
+    torch: Any = importlib.import_module("torch")
 
-    class TensorPicks(torch.Tensor):  # type: ignore[misc, unused-ignore]
+    class TensorPicks(torch.Tensor):  # type: ignore[misc]
         __torch_function__ = torch._C._disabled_torch_function_impl
         parts: tuple[Any, ...]
 

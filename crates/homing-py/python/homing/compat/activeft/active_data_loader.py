@@ -42,28 +42,20 @@ class ActiveDataLoader:
         seed: int | None = None,
     ) -> ActiveDataLoader:
         """VTL if there is a target or will be one, else undirected VTL."""
+        shared: dict[str, Any] = {
+            "mini_batch_size": mini_batch_size,
+            "embedding_batch_size": embedding_batch_size,
+            "num_workers": num_workers,
+            "subsample": subsample_acquisition,
+            "strict": strict,
+            "seed": seed,
+        }
         function: AcquisitionFunction
         if target is not None or force_targeted:
-            function = VTL(
-                [] if target is None else target,
-                subsampled_target_frac=subsampled_target_frac,
-                max_target_size=max_target_size,
-                mini_batch_size=mini_batch_size,
-                embedding_batch_size=embedding_batch_size,
-                num_workers=num_workers,
-                subsample=subsample_acquisition,
-                strict=strict,
-                seed=seed,
-            )
+            shared |= {"subsampled_target_frac": subsampled_target_frac, "max_target_size": max_target_size}
+            function = VTL([] if target is None else target, **shared)
         else:
-            function = UndirectedVTL(
-                mini_batch_size=mini_batch_size,
-                embedding_batch_size=embedding_batch_size,
-                num_workers=num_workers,
-                subsample=subsample_acquisition,
-                strict=strict,
-                seed=seed,
-            )
+            function = UndirectedVTL(**shared)
         return cls(dataset, batch_size, function, device)
 
     def next(self, model: Any = None) -> Any:

@@ -6,9 +6,9 @@ from typing import Any
 
 
 class Dataset:
-    """Inputs: ``len(dataset)`` of them, ``dataset[i]`` one or some."""
+    """Inputs: ``len(dataset)`` of them, ``dataset[i]`` one or some; a class to inherit from, too."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any = ()) -> None:
         self.data = data
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 import homing
 from homing.compat.activeft._arrays import Array, picks, to_numpy
-from homing.compat.activeft.acquisition_functions import VTL, AcquisitionFunction, LazyVTL, Targeted, _Core
+from homing.compat.activeft.acquisition_functions import VTL, AcquisitionFunction, BaCE, LazyVTL, Targeted
 from homing.compat.activeft.data import Dataset as Dataset
 
 
@@ -87,7 +87,7 @@ class Retriever:
         function = self.acquisition_function
         if self.only_faiss:
             return np.arange(count), embeddings[:count] @ target.mean(axis=0)
-        if isinstance(function, _Core):
+        if isinstance(function, BaCE):
             # Nothing is set on the function, which threads share.
-            return function._among(count, None, embeddings, target if isinstance(function, Targeted) else None)
+            return function.among(count, None, embeddings, target if isinstance(function, Targeted) else None)
         return function._choose(count, None, embeddings, self.device)

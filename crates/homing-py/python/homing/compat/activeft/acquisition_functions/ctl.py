@@ -1,0 +1,19 @@
+"""Most correlated with the targets."""
+
+from __future__ import annotations
+
+import homing
+from homing.compat.activeft import _strict
+from homing.compat.activeft._arrays import Array
+from homing.compat.activeft.acquisition_functions.bace import TargetedBaCE
+
+
+class CTL(TargetedBaCE):
+    """Most correlated with the targets; the value is the mean correlation."""
+
+    rule = "ctl"
+    formula = _strict.ctl
+
+    def _values(self, made: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:
+        assert targets is not None
+        return made.scores / len(targets)
