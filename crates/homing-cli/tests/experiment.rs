@@ -53,7 +53,8 @@ fn bad_input_gets_one_sentence() {
     folder.refuses("experiment compare digits-quick", &["digits-quick.csv", "homing experiment run"]);
     folder.refuses("experiment run none.toml", &["none.toml", "cannot be read"]);
     let plan = |lines: &str, claims: &str| {
-        let head = "title = \"t\"\npaper = \"p\"\ndata = [\"digits\"]\nseeds = 1\n[arguments]\ntask = \"3,6\"\nrounds = 1\n";
+        let head =
+            "title = \"t\"\npaper = \"p\"\ndata = [\"digits\"]\nseeds = 1\n[arguments]\ntask = \"3,6\"\nrounds = 1\n";
         format!("{head}{lines}{claims}")
     };
     let line = "[[lines]]\nname = \"a\"\nrule = \"itl\"\n";
@@ -86,7 +87,8 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     assert!(fs::read_to_string(folder.path("results/digits-quick.svg")).unwrap().contains("InformationDensity"));
 
     // A cell that was lost in the middle, and one that has not begun.
-    let cells: Vec<_> = fs::read_dir(folder.path("results/cells")).unwrap().flatten().map(|entry| entry.path()).collect();
+    let cells: Vec<_> =
+        fs::read_dir(folder.path("results/cells")).unwrap().flatten().map(|entry| entry.path()).collect();
     let cells: Vec<_> = cells.into_iter().filter(|path| path.join("results.csv").exists()).collect();
     assert_eq!(cells.len(), 6 * 2);
     fs::remove_file(cells[0].join("results.csv")).unwrap();
@@ -97,7 +99,12 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     fs::remove_file(folder.path("results/digits-quick.png")).unwrap();
     folder.succeeds("experiment plot digits-quick");
     assert_eq!(fs::read(folder.path("results/digits-quick.png")).unwrap(), png, "the same results, the same picture");
-    assert!(folder.succeeds("experiment compare digits-quick").lines().any(|line| line.contains("too few") || line.contains("hold")));
+    assert!(
+        folder
+            .succeeds("experiment compare digits-quick")
+            .lines()
+            .any(|line| line.contains("too few") || line.contains("hold"))
+    );
 }
 
 /// What the documents say of the paper's claims is what the results beside them give.

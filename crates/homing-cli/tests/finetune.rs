@@ -236,4 +236,6 @@ fn bad_input_gets_one_sentence() {
     assert!(refused(data, &["--labels", "nowhere.csv"]).contains("nowhere.csv"));
     let output = homing().args(["finetune", "--resume", "nowhere"]).output().unwrap();
     assert!(said(&output).contains("nowhere is no run that can be resumed"), "{}", said(&output));
+    let output = homing().args(["finetune", "--resume", "run", "--rule", "ctl"]).output().unwrap();
+    assert!(said(&output).contains("--resume") && said(&output).contains("cannot be used"), "{}", said(&output));
 }

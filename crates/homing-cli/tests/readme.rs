@@ -36,7 +36,9 @@ fn every_homing_command_of_the_readme_runs() {
         let line = line.replace("pool.parquet", "pool.jsonl").replace("targets.parquet", "targets.jsonl");
         // A few rounds are enough to see that they run.
         let line = line.replace("--rounds 30", "--rounds 2").replace("--seeds 3", "--seeds 1");
-        if cfg!(not(feature = "train")) && ["finetune", "embed", "digits-quick", "mnist-main"].iter().any(|name| line.contains(name)) {
+        if cfg!(not(feature = "train"))
+            && ["finetune", "embed", "digits-quick", "mnist-main"].iter().any(|name| line.contains(name))
+        {
             continue;
         }
         let output = Command::cargo_bin("homing")

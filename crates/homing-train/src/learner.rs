@@ -81,7 +81,7 @@ pub struct Lesson<'a> {
     pub until: Until,
     /// Adam's learning rate.
     pub rate: f64,
-    /// Examples a step.
+    /// Most examples a step; the steps of an epoch are of even size.
     pub batch: usize,
     /// Whether every class weighs as much as any other, however many examples it has.
     pub reweight: bool,

@@ -131,13 +131,14 @@ impl<N: Net> Learner for Network<N> {
         let mut adam =
             Adam { optimizer: AdamConfig::new().init(), draw: Draw::new(lesson.seed, LESSON, &device), device };
         let mut order: Vec<usize> = (0..labels.len()).collect();
+        let size = step_size(labels.len(), lesson.batch);
         let mut net = self.net.clone().train();
         let mut best = Best::default();
         let mut epochs = Vec::new();
         while !labels.is_empty() && best.goes_on(lesson.until, epochs.len()) {
             adam.draw.shuffle(&mut order);
             let mut losses = Vec::new();
-            for at in order.chunks(lesson.batch.max(1)) {
+            for at in order.chunks(size) {
                 let (after, loss) = self.step(net, lesson, at, &weights, &mut adam)?;
                 net = after;
                 losses.push(loss);
@@ -217,6 +218,13 @@ impl ModuleVisitor for Flatten<'_> {
     }
 }
 
+/// Examples a step, at most `most`, so that the steps of an epoch are of even size: one of a few examples at its end would undo
+/// what the others have taught.
+fn step_size(count: usize, most: usize) -> usize {
+    let steps = count.div_ceil(most.max(1)).max(1);
+    count.div_ceil(steps).max(1)
+}
+
 /// The best epoch so far.
 struct Best<N> {
     net: Option<N>,
@@ -251,5 +259,21 @@ impl<N: Clone> Best<N> {
         }
         *net = self.net?;
         Some(self.epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_of_even_size() {
+        let sizes =
+            |count, most| -> Vec<usize> { vec![0; count].chunks(step_size(count, most)).map(<[i32]>::len).collect() };
+        assert_eq!(sizes(64, 64), [64]);
+        assert_eq!(sizes(65, 64), [33, 32]);
+        assert_eq!(sizes(130, 64), [44, 44, 42]);
+        assert_eq!(sizes(3, 0), [1, 1, 1]);
+        assert_eq!(step_size(0, 64), 1);
     }
 }

@@ -68,7 +68,10 @@ fn of_grid(run: &Run) -> Result<()> {
 
 #[cfg(not(feature = "train"))]
 fn of_grid(run: &Run) -> Result<()> {
-    anyhow::bail!("there is no experiment {:?} in a build without networks; `homing experiment list` names those there are", run.name)
+    anyhow::bail!(
+        "there is no experiment {:?} in a build without networks; `homing experiment list` names those there are",
+        run.name
+    )
 }
 
 fn list() -> Result<()> {

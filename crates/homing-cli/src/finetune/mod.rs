@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER", required_unless_present = "resume", conflicts_with = "resume")]
     run: Option<PathBuf>,
     /// Go on with a run that was interrupted; everything else is in its plan.
-    #[arg(long, value_name = "FOLDER", exclusive = true)]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["Asked", "Open", "TaskArguments", "Choosing", "Learning"])]
     resume: Option<PathBuf>,
     /// No progress.
     #[arg(long, short)]
@@ -125,7 +125,7 @@ struct Learning {
     /// Adam's learning rate.
     #[arg(long, default_value_t = 1e-3)]
     rate: f64,
-    /// Examples a step.
+    /// Most examples a step.
     #[arg(long, default_value_t = 64)]
     step_size: usize,
     /// Let every class weigh as much as it has examples, in place of the same for all.
@@ -239,7 +239,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn parse<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) -> Result<Asked> {
     let command = Asked::augment_args(clap::Command::new("finetune").no_binary_name(true));
     let matches = command.try_get_matches_from(arguments);
-    let first = |error: clap::Error| anyhow!(error.to_string().lines().next().unwrap_or_default().replace("error: ", ""));
+    let first =
+        |error: clap::Error| anyhow!(error.to_string().lines().next().unwrap_or_default().replace("error: ", ""));
     Ok(Asked::from_arg_matches(&matches.map_err(first)?)?)
 }
 

@@ -17,9 +17,8 @@ use super::plan::{Figure, Plan, Series, When};
 use super::tidy::Tidy;
 
 /// Distinct for the colour-blind (Okabe and Ito, 2008), the paper's own method first.
-const COLOURS: [&str; 10] = [
-    "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c6d31", "#5254a3", "#ad494a",
-];
+const COLOURS: [&str; 10] =
+    ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c6d31", "#5254a3", "#ad494a"];
 const RANDOM: &str = "#222222";
 
 const PANELS: [(Figure, &str); 2] = [(Figure::Accuracy, "accuracy, %"), (Figure::TaskShare, "picks from the task, %")];
@@ -81,12 +80,12 @@ fn curves(series: &[Series], tidy: &Tidy, figure: Figure, colours: &[String]) ->
         let percent = |y: f64| 100.0 * y;
         let line = LinePlot::new()
             .with_data(curve.iter().map(|&(x, mean, _)| (x, percent(mean))))
+            .with_color(colour)
+            .with_stroke_width(2.0)
             .with_band(
                 curve.iter().map(|&(_, mean, error)| percent(mean - error)),
                 curve.iter().map(|&(_, mean, error)| percent(mean + error)),
-            )
-            .with_color(colour)
-            .with_stroke_width(2.0);
+            );
         Plot::Line(line)
     };
     series.iter().zip(colours).map(line).collect()
@@ -149,7 +148,7 @@ fn notes(plan: &Plan, tidy: &Tidy) -> String {
 
 /// In lines that fit under the panels.
 fn wrapped(note: &str) -> String {
-    const MOST: usize = 120;
+    const MOST: usize = 95;
     let mut lines = vec![String::new()];
     for word in note.split(' ') {
         let line = lines.last_mut().expect("there is one");

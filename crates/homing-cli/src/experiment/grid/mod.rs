@@ -146,7 +146,8 @@ fn figures(plan: &Plan, tidy: &Tidy) -> Table {
     let series = plan.series();
     let with_paper = series.iter().any(|series| plan.paper_of(series).is_some());
     let mut table = plain_table();
-    let mut header = vec!["line", "accuracy at the end", "mean accuracy", "picks from the task", "choosing", "learning"];
+    let mut header =
+        vec!["line", "accuracy at the end", "mean accuracy", "picks from the task", "choosing", "learning"];
     if with_paper {
         header.insert(2, "in the paper");
     }

@@ -260,7 +260,10 @@ impl Plan {
         let found = self.data.iter().map(|name| folder.join(name)).find(|path| path.exists());
         found.with_context(|| {
             let names = self.data.join(" or ");
-            format!("{} has no {names}; name the folder of the data with --data, or see `homing data fetch`", folder.display())
+            format!(
+                "{} has no {names}; name the folder of the data with --data, or see `homing data fetch`",
+                folder.display()
+            )
         })
     }
 }
@@ -281,7 +284,10 @@ fn written(data: &Path, arguments: &Table, folder: &Path, seed: u64) -> Result<V
             Value::String(file) if name == "weights" => {
                 let path = folder.join(file);
                 if !path.exists() {
-                    bail!("{} has no {file}; put the network's weights there, or name their folder with --data", folder.display());
+                    bail!(
+                        "{} has no {file}; put the network's weights there, or name their folder with --data",
+                        folder.display()
+                    );
                 }
                 words.push(format!("--weights={}", path.display()));
             }

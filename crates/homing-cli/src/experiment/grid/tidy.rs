@@ -52,7 +52,8 @@ impl Tidy {
         for Place { cell, folder } in places {
             let found: Vec<Found> = records(&folder.join("results.csv"))?;
             let Some(rule) = found.first().map(|found| &found.rule) else { continue };
-            let times: Vec<Times> = records(&folder.join(format!("{rule}-{}/times.csv", cell.seed))).unwrap_or_default();
+            let times: Vec<Times> =
+                records(&folder.join(format!("{rule}-{}/times.csv", cell.seed))).unwrap_or_default();
             let times: BTreeMap<usize, Times> = times.into_iter().map(|times| (times.round, times)).collect();
             rows.extend(found.into_iter().map(|found| Row {
                 line: cell.series.line.clone(),
