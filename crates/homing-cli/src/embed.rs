@@ -14,7 +14,7 @@ use homing_train::{Embedded, Embedder, Examples, Kind, Learner, device, models};
 use npyz::WriterBuilder;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
-use crate::finetune::{Open, maps, open_data};
+use crate::finetune::{Open, maps, open_data, trunk};
 use crate::terminal::{Bar, grouped};
 
 #[derive(Args)]
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let device = device(&arguments.device)?;
     let (learner, inputs) = if let Some(design) = Design::named(&arguments.model) {
         let net = EfficientNet::open(path, design)?;
-        (models::pretrained(&net, &device)?, maps(&net.trunk(&device), &data.inputs, arguments.quiet)?)
+        (models::pretrained(&net, &device)?, maps(&trunk(&net, &arguments.device)?, &data.inputs, arguments.quiet)?)
     } else {
         let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
         let classes = models::outputs(&weights)?;

@@ -60,6 +60,13 @@ fn bad_input_gets_one_sentence() {
     let line = "[[lines]]\nname = \"a\"\nrule = \"itl\"\n";
     folder.write("two.toml", &plan(&format!("{line}noise-std = [1, 2]\nbatch-size = [1, 2]\n"), ""));
     folder.refuses("experiment run two.toml", &["\"a\"", "two lists"]);
+    folder.write("twice.toml", &plan(&format!("{line}{line}"), ""));
+    folder.refuses("experiment run twice.toml", &["\"a\"", "two lines"]);
+    folder.write("half.toml", &plan(line, "[[claims]]\nsays = \"s\"\nhigher = \"a\"\n"));
+    folder.refuses("experiment run half.toml", &["\"s\"", "higher and lower"]);
+    folder.write("type.toml", "title = 3\n");
+    folder.refuses("experiment run type.toml", &["type.toml, line 1"]);
+    folder.refuses("experiment run digits-quick --seeds 0", &["--seeds"]);
     folder.write("who.toml", &plan(line, "[[claims]]\nsays = \"s\"\nhigher = \"a\"\nlower = [\"b\"]\n"));
     folder.refuses("experiment run who.toml", &["\"b\"", "no line"]);
     folder.write("rule.toml", &plan("[[lines]]\nname = \"a\"\nrule = \"itll\"\n", ""));

@@ -19,6 +19,9 @@ pub enum Error {
     /// A device that this build or this machine does not have.
     #[error("there is no device {name:?}; {remedy}")]
     Device { name: String, remedy: &'static str },
+    /// A library that could not be loaded or refuses the network.
+    #[error("{} does not serve as ONNX Runtime: {reason}; name its library in ORT_DYLIB_PATH, or leave that unset", .path.display())]
+    Library { path: PathBuf, reason: String },
     /// Weights that do not fit the network.
     #[error("the weights do not fit the network: {reason}")]
     Weights { reason: String },

@@ -251,6 +251,26 @@ fn files_of_something_else_are_refused() {
     assert!(message.contains("no safetensors file"), "{message}");
 }
 
+/// Runs where ORT_DYLIB_PATH names ONNX Runtime's library.
+#[cfg(feature = "onnxruntime")]
+#[test]
+fn onnx_runtime_makes_the_same_maps() {
+    let Some(library) = std::env::var_os("ORT_DYLIB_PATH") else {
+        println!("skipped: ORT_DYLIB_PATH does not name ONNX Runtime's library");
+        return;
+    };
+    let two: Vec<f32> = image().into_iter().chain(image().into_iter().rev()).map(f32::from).collect();
+    for (design, excite) in [(Design::LITE0, false), (Design::B0, true)] {
+        let net = EfficientNet::from_bytes(&file(&tensors(&TIMM, excite, 3)), design).unwrap();
+        let (ours, theirs) = (net.trunk(&cpu()), net.trunk_in_onnx(Path::new(&library)).unwrap());
+        let (ours, theirs) = (ours.maps(two.clone()), theirs.maps(two.clone()));
+        let largest = ours.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+        let apart = ours.iter().zip(&theirs).fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
+        assert_eq!(ours.len(), theirs.len());
+        assert!(largest > 0.1 && apart < 1e-4 * largest, "{apart} of {largest}");
+    }
+}
+
 #[test]
 fn a_file_may_lack_the_classifier_and_count_batches() {
     let mut bare = tensors(&TIMM, false, 10);

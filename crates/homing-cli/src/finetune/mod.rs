@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use results::Results;
 pub use results::mean_and_error;
 use setup::Setup;
-pub use setup::{Open, maps, open_data};
+pub use setup::{Open, maps, open_data, trunk};
 
 use crate::terminal::Bar;
 

@@ -322,7 +322,7 @@ fn shown(asked: &Asked, data: &Data, targets: Option<&Dataset>) -> Result<(Kind,
         bail!("{name} needs its weights; give them with --weights, as safetensors");
     };
     let net = EfficientNet::open(weights, design)?;
-    let trunk = net.trunk(&device(&asked.learning.device)?);
+    let trunk = trunk(&net, &asked.learning.device)?;
     let maps = |part: &Dataset| maps(&trunk, &part.inputs, false);
     let shown = Shown {
         train: maps(&data.train)?,
@@ -349,6 +349,15 @@ pub fn open_data(path: &Path, options: &OpenOptions) -> Result<Data> {
             () => error.into(),
         }
     })
+}
+
+/// The frozen part of a network: on a CPU in ONNX Runtime where ORT_DYLIB_PATH names its library.
+pub fn trunk(net: &EfficientNet, name: &str) -> Result<Trunk> {
+    #[cfg(feature = "onnxruntime")]
+    if let Some(path) = std::env::var_os("ORT_DYLIB_PATH").filter(|_| name == "cpu") {
+        return Ok(net.trunk_in_onnx(Path::new(&path))?);
+    }
+    Ok(net.trunk(&device(name)?))
 }
 
 /// What a frozen trunk makes of images, from the cache or computed now.

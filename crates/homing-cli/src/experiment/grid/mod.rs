@@ -27,11 +27,11 @@ const RESULTS: &str = "results";
 #[command(next_help_heading = "Of networks")]
 pub struct How {
     /// Seeds; the experiment's own by default.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
     /// Rounds; the experiment's own by default.
-    #[arg(long)]
-    rounds: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
     /// Fewer seeds and rounds: minutes on two cores.
     #[arg(long)]
     quick: bool,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -163,18 +163,30 @@ impl Plan {
     }
 
     fn parse(name: &str, text: &str) -> Result<Self> {
-        let plan: Self = toml::from_str(text).with_context(|| format!("{name}.toml is no experiment"))?;
-        let plan = Self { name: name.into(), ..plan };
-        for line in &plan.lines {
+        let refused = |error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+            anyhow!("{name}.toml, line {line}: {}", error.message().replace('\n', ", "))
+        };
+        let plan = Self { name: name.into(), ..toml::from_str(text).map_err(refused)? };
+        if plan.seeds == 0 || plan.rounds() == 0 || plan.lines.is_empty() {
+            bail!("{name}.toml needs seeds, rounds among its arguments, and a line");
+        }
+        let known: Vec<String> = plan.series().iter().map(Series::label).collect();
+        for (at, line) in plan.lines.iter().enumerate() {
             if line.varied().count() > 1 {
                 bail!("line {:?} has two lists; one argument of a line can vary", line.name);
             }
+            if plan.lines[..at].iter().any(|other| other.name == line.name) {
+                bail!("two lines are called {:?}; give each a name of its own", line.name);
+            }
         }
-        let known: Vec<String> = plan.series().iter().map(Series::label).collect();
         for claim in &plan.claims {
             let named = claim.higher.iter().chain(&claim.lower).chain(claim.same.iter().flatten());
             if let Some(unknown) = named.into_iter().find(|name| !known.contains(*name)) {
                 bail!("the claim {:?} names {unknown:?}, which is no line", claim.says);
+            }
+            if claim.same.is_some() == claim.higher.is_some() || claim.higher.is_some() == claim.lower.is_empty() {
+                bail!("the claim {:?} needs either higher and lower, or same", claim.says);
             }
         }
         Ok(plan)
@@ -189,7 +201,7 @@ impl Plan {
     }
 
     /// Other seeds and rounds than the file's.
-    pub fn with(mut self, seeds: Option<u64>, rounds: Option<usize>) -> Self {
+    pub fn with(mut self, seeds: Option<u64>, rounds: Option<u64>) -> Self {
         self.seeds = seeds.unwrap_or(self.seeds);
         if let Some(rounds) = rounds {
             self.arguments.insert("rounds".into(), Value::Integer(rounds as i64));
@@ -202,14 +214,7 @@ impl Plan {
     }
 
     pub fn series(&self) -> Vec<Series> {
-        let of = |line: &Line| {
-            let series = |value: String| Series { line: line.name.clone(), value };
-            match line.varied().next() {
-                Some((_, values)) => values.iter().map(|value| series(shown(value))).collect(),
-                None => vec![series(String::new())],
-            }
-        };
-        self.lines.iter().flat_map(of).collect::<Vec<_>>()
+        self.lines.iter().flat_map(Line::series).map(|(series, _)| series).collect()
     }
 
     /// What varies within lines, where anything does.
@@ -220,10 +225,7 @@ impl Plan {
     /// The paper's figure for a series.
     pub fn paper_of(&self, series: &Series) -> Option<[f64; 2]> {
         let line = self.lines.iter().find(|line| line.name == series.line)?;
-        let at = match line.varied().next() {
-            Some((_, values)) => values.iter().position(|value| shown(value) == series.value)?,
-            None => 0,
-        };
+        let at = line.series().iter().position(|(own, _)| own == series)?;
         line.paper.get(at).copied()
     }
 
@@ -231,23 +233,12 @@ impl Plan {
     pub fn cells(&self, folder: &Path) -> Result<Vec<Cell>> {
         let data = self.data(folder)?;
         let mut cells = Vec::new();
-        for line in &self.lines {
-            let values: Vec<Option<(&String, &Value)>> = match line.varied().next() {
-                Some((name, values)) => values.iter().map(|value| Some((name, value))).collect(),
-                None => vec![None],
-            };
-            for varied in values {
-                let mut arguments = self.arguments.clone();
-                arguments.extend(line.arguments.clone());
-                arguments.extend(varied.map(|(name, value)| (name.clone(), value.clone())));
-                let series = Series {
-                    line: line.name.clone(),
-                    value: varied.map_or_else(String::new, |(_, value)| shown(value)),
-                };
-                for seed in 0..self.seeds {
-                    let arguments = written(&data, &arguments, folder, seed)?;
-                    cells.push(Cell { series: series.clone(), seed, arguments });
-                }
+        for (series, own) in self.lines.iter().flat_map(Line::series) {
+            let mut arguments = self.arguments.clone();
+            arguments.extend(own);
+            for seed in 0..self.seeds {
+                let arguments = written(&data, &arguments, folder, seed)?;
+                cells.push(Cell { series: series.clone(), seed, arguments });
             }
         }
         Ok(cells)
@@ -269,6 +260,20 @@ impl Plan {
 }
 
 impl Line {
+    /// Its series, each with the arguments that are the line's own.
+    fn series(&self) -> Vec<(Series, Table)> {
+        let of = |varied: Option<(&String, &Value)>| {
+            let value = varied.map_or_else(String::new, |(_, value)| shown(value));
+            let mut arguments = self.arguments.clone();
+            arguments.extend(varied.map(|(name, value)| (name.clone(), value.clone())));
+            (Series { line: self.name.clone(), value }, arguments)
+        };
+        match self.varied().next() {
+            Some((name, values)) => values.iter().map(|value| of(Some((name, value)))).collect(),
+            None => vec![of(None)],
+        }
+    }
+
     fn varied(&self) -> impl Iterator<Item = (&String, &Vec<Value>)> {
         self.arguments.iter().filter_map(|(name, value)| Some((name, value.as_array()?)))
     }

@@ -31,14 +31,10 @@ impl Conv {
     /// The layers `{name}.conv` and `{name}.norm`.
     pub fn new(weights: &Weights, name: &str, shape: &Shape, design: &Design, device: &Device) -> Self {
         let &Shape { channels: [outputs, inputs], kernel, stride, groups } = shape;
-        let part = |part: &str| weights.get(&format!("{name}.{part}"));
-        let (scale, shift) = affine(&part, design.norm_eps);
-        let size = inputs * kernel * kernel;
-        let filters = part("conv.weight").chunks_exact(size).zip(&scale);
-        let folded: Vec<f32> = filters.flat_map(|(filter, scale)| filter.iter().map(move |w| w * scale)).collect();
+        let (weight, bias) = folded(weights, name, shape, design);
         Self {
-            weight: Tensor::from_data(TensorData::new(folded, [outputs, inputs, kernel, kernel]), device),
-            bias: Tensor::from_data(TensorData::new(shift, [outputs]), device),
+            weight: Tensor::from_data(TensorData::new(weight, [outputs, inputs, kernel, kernel]), device),
+            bias: Tensor::from_data(TensorData::new(bias, [outputs]), device),
             kernel,
             stride,
             groups,
@@ -69,6 +65,14 @@ struct Cut {
     zeros: usize,
     first: usize,
     count: usize,
+}
+
+/// s·W and t.
+pub(super) fn folded(weights: &Weights, name: &str, shape: &Shape, design: &Design) -> (Vec<f32>, Vec<f32>) {
+    let part = |part: &str| weights.get(&format!("{name}.{part}"));
+    let (scale, shift) = affine(&part, design.norm_eps);
+    let filters = part("conv.weight").chunks_exact(shape.channels[1] * shape.kernel * shape.kernel).zip(&scale);
+    (filters.flat_map(|(filter, scale)| filter.iter().map(move |w| w * scale)).collect(), shift)
 }
 
 /// s and t, in f64 until the end.

@@ -8,6 +8,8 @@ mod design;
 mod layout;
 mod maps;
 mod names;
+#[cfg(feature = "onnxruntime")]
+mod onnx;
 mod trunk;
 mod weights;
 
@@ -54,6 +56,12 @@ impl EfficientNet {
     /// The frozen part.
     pub fn trunk(&self, device: &Device) -> Trunk {
         Trunk::new(&self.weights, &self.design, self.hash, device)
+    }
+
+    /// The frozen part, with feature maps made by ONNX Runtime, whose library is at `path`.
+    #[cfg(feature = "onnxruntime")]
+    pub fn trunk_in_onnx(&self, path: &Path) -> Result<Trunk> {
+        Ok(self.trunk(&Device::flex()).with_onnx(onnx::Onnx::new(path, &self.weights, &self.design)?))
     }
 
     /// The part that learns, with a head for `classes` drawn at random.

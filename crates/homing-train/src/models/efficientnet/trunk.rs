@@ -26,6 +26,8 @@ pub struct Trunk {
     scale: Tensor<4>,
     device: Device,
     hash: blake3::Hash,
+    #[cfg(feature = "onnxruntime")]
+    onnx: Option<super::onnx::Onnx>,
 }
 
 impl Trunk {
@@ -41,7 +43,16 @@ impl Trunk {
             scale: channels(design.scale),
             device: device.clone(),
             hash,
+            #[cfg(feature = "onnxruntime")]
+            onnx: None,
         }
+    }
+
+    /// The same with maps by ONNX Runtime; they differ in their last digits, so the hash does too.
+    #[cfg(feature = "onnxruntime")]
+    pub(super) fn with_onnx(self, onnx: super::onnx::Onnx) -> Self {
+        let hash = blake3::keyed_hash(self.hash.as_bytes(), b"ONNX Runtime");
+        Self { onnx: Some(onnx), hash, ..self }
     }
 
     /// The feature maps of images, `[count, 3, 224, 224]`, with pixels from 0 to 255.
@@ -53,6 +64,10 @@ impl Trunk {
 
     /// The same of pixels one after the other.
     pub fn maps(&self, pixels: Vec<f32>) -> Vec<f32> {
+        #[cfg(feature = "onnxruntime")]
+        if let Some(onnx) = &self.onnx {
+            return onnx.maps(pixels);
+        }
         if self.device == Device::flex() {
             // Image by image, since what goes from layer to layer stays in a core's cache then.
             pixels.par_chunks_exact(PIXELS).flat_map_iter(|image| self.at_once(image.to_vec())).collect()
