@@ -131,8 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn learning(seed: u64) -> Result<Option<Section>> {
     let folder = tempfile::tempdir()?;
     let seed = seed.to_string();
-    let arguments =
-        "digits --task 3,6,9 --target-count 12 --batch-size 3 --rounds 10 --candidates all --seeds 3 --seed";
+    let arguments = "digits --task 3,6,9 --target-count 12 --batch-size 3 --rounds 10 --candidates all --patience 5 --seeds 3 --seed";
     let arguments: Vec<&str> = arguments.split(' ').chain([seed.as_str()]).collect();
     let section = crate::finetune::learning(&arguments, folder.path())?;
     let mut out = std::io::stdout();
@@ -140,7 +139,7 @@ fn learning(seed: u64) -> Result<Option<Section>> {
     let mut table = plain_table();
     table.set_header(&section.table[0]);
     table.add_rows(&section.table[1..]);
-    writeln!(out, "{table}\n\n{} `homing finetune {}` is the same.", section.note, arguments.join(" "))?;
+    writeln!(out, "{table}\n\n{} `homing finetune {} --run RUN` is the same.", section.note, arguments.join(" "))?;
     Ok(Some(section))
 }
 

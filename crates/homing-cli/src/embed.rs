@@ -33,6 +33,9 @@ pub struct Arguments {
     /// The network's weights, as safetensors: those of a run, or your own under the same names.
     #[arg(long, value_name = "FILE")]
     weights: PathBuf,
+    /// What a run has learned of an EfficientNet, its model.safetensors; --weights are those that the run began with.
+    #[arg(long, value_name = "FILE")]
+    learned: Option<PathBuf>,
     /// last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
     #[arg(long, default_value = "last-layer")]
     kind: String,
@@ -67,6 +70,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     check_writable(out)?;
     let kind: Kind = arguments.kind.parse()?;
+    if kind == Kind::LossGradient && out.extension().is_some_and(|extension| extension == "npy") {
+        bail!("loss gradients are embeddings and probabilities, which .npy cannot hold; let --out end in .safetensors");
+    }
     let data = open_data(&arguments.data, &arguments.open.options())?;
     let data = match (arguments.part, data.test) {
         (Part::Train, _) => data.train,
@@ -77,7 +83,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let device = device(&arguments.device)?;
     let (learner, inputs) = if let Some(design) = Design::named(&arguments.model) {
         let net = EfficientNet::open(path, design)?;
-        (models::pretrained(&net, &device)?, maps(&trunk(&net, &arguments.device)?, &data.inputs, arguments.quiet)?)
+        let learner = match &arguments.learned {
+            Some(path) => {
+                let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+                let mut learner = models::last_block(&net, models::outputs(&weights)?, &device);
+                learner.load(weights)?;
+                learner
+            }
+            None => models::pretrained(&net, &device)?,
+        };
+        (learner, maps(&trunk(&net, &arguments.device)?, &data.inputs, arguments.quiet)?)
     } else {
         let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
         let classes = models::outputs(&weights)?;

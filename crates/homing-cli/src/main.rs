@@ -23,7 +23,7 @@ use clap::{Parser, Subcommand};
 
 /// Choose the few rows of a large pool that teach a model most about your task.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, max_term_width = 110)]
+#[command(name = "homing", version, arg_required_else_help = true, max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -37,7 +37,7 @@ enum Command {
     Diagnose(Box<diagnose::Arguments>),
     /// Say which few rows carry what is known about a target.
     Explain(Box<explain::Arguments>),
-    /// Draw the method and its theory on small Gaussian processes.
+    /// Run the paper's experiments, or your own, and say which claims hold.
     Experiment(experiment::Arguments),
     /// Download the usual data sets.
     #[cfg(feature = "train")]

@@ -114,6 +114,37 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     );
 }
 
+#[test]
+fn cells_of_other_data_are_not_taken() {
+    let folder = Folder::new();
+    let table = |odd: &str| -> String {
+        let row = |i: usize| {
+            let (side, t) = (if i % 2 == 0 { 1.0 } else { -1.0 }, i as f64);
+            format!("{},{},{}\n", side + t.sin(), (2.0 * t).cos() - side, if i % 2 == 0 { "even" } else { odd })
+        };
+        format!("x,y,label\n{}", (0..60).map(row).collect::<String>())
+    };
+    folder.write("data.csv", &table("odd"));
+    folder.write(
+        "mine.toml",
+        "title = \"Mine\"\ndata = [\"data.csv\"]\nseeds = 2\n[arguments]\nrounds = 3\ntask = \"even,odd\"\n[[lines]]\nname = \"ITL\"\nrule = \"itl\"\n",
+    );
+    folder.succeeds("experiment run mine.toml --quiet");
+    let cells =
+        || fs::read_dir(folder.path("results/cells")).unwrap().flatten().filter(|cell| cell.path().is_dir()).count();
+    assert_eq!(cells(), 2);
+    folder.succeeds("experiment run mine.toml --quiet");
+    assert_eq!(cells(), 2, "what is there is not run again");
+    folder.write("data.csv", &table("odd").replacen("even", "odd", 1));
+    folder.succeeds("experiment run mine.toml --quiet");
+    assert_eq!(cells(), 4, "one label is another");
+    let before = fs::read(folder.path("results/mine.csv")).unwrap();
+    let output = folder.homing("experiment run mine.toml --seeds 1 --quiet");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("holds 2 seeds of 3 rounds"));
+    assert_eq!(fs::read(folder.path("results/mine.csv")).unwrap(), before);
+    folder.refuses("experiment run mine.toml --quick", &["no quick version"]);
+}
+
 /// What the documents say of the paper's claims is what the results beside them give.
 #[test]
 fn committed_verdicts_follow_from_committed_results() {

@@ -223,6 +223,10 @@ fn bad_input_gets_one_sentence() {
     assert!(refused(&data.join("mnist"), &[]).contains("`homing data fetch mnist`"));
     assert!(refused(data, &["--task", "1"]).contains("name two or more with --task"));
     assert!(refused(data, &["--task", "7"]).contains("there is no class \"7\"; the data have 0, 1, 2, 3"));
+    assert!(refused(data, &["--task", "3, 3"]).contains("\"3\" is the only class"));
+    assert!(refused(data, &["--rounds", "0"]).contains("at least 1"));
+    assert!(refused(data, &["--rate", "nan"]).contains("learning rate"));
+    assert!(refused(data, &["--condition", "--sigma", "laplace-full"]).contains("leave --condition out"));
     assert!(refused(data, &["--rule", "itll"]).contains("itl"));
     assert!(refused(data, &["--model", "resnet"]).contains("there is no network"));
     assert!(refused(data, &["--device", "tpu"]).contains("there is no device"));
@@ -238,4 +242,78 @@ fn bad_input_gets_one_sentence() {
     assert!(said(&output).contains("nowhere is no run that can be resumed"), "{}", said(&output));
     let output = homing().args(["finetune", "--resume", "run", "--rule", "ctl"]).output().unwrap();
     assert!(said(&output).contains("--resume") && said(&output).contains("cannot be used"), "{}", said(&output));
+}
+
+/// Rows of two numbers around two points, with a column of labels or without.
+fn table(rows: usize, labelled: bool) -> String {
+    let mut text = String::from(if labelled { "id,x,y,kind\n" } else { "id,x,y\n" });
+    for row in 0..rows {
+        let side = if row % 2 == 0 { 1.0 } else { -1.0 };
+        let (x, y) = (side + 0.3 * (row as f64).sin(), -side + 0.3 * (1.7 * row as f64).cos());
+        let label = if labelled { [",even", ",odd"][row % 2] } else { "" };
+        text += &format!("r{row},{x},{y}{label}\n");
+    }
+    text
+}
+
+#[test]
+fn a_pool_without_labels_is_labelled_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("pool.csv"), table(40, false)).unwrap();
+    fs::write(path("targets.csv"), table(6, false)).unwrap();
+    let label = |row: usize| format!("r{row},{}\n", ["even", "odd"][row % 2]);
+    let labels = |rows: &[usize]| format!("id,label\n{}", rows.iter().map(|&row| label(row)).collect::<String>());
+    fs::write(path("labels.csv"), labels(&[0])).unwrap();
+    let command = |arguments: &[&str]| homing().arg("finetune").args(arguments).output().unwrap();
+    let run = path("run");
+    let output = command(&[
+        &path("pool.csv"),
+        "--targets",
+        &path("targets.csv"),
+        "--labels",
+        &path("labels.csv"),
+        "--task",
+        "even, odd",
+        "--rounds",
+        "4",
+        "--epochs",
+        "20",
+        "--against",
+        "none",
+        "--run",
+        &run,
+    ]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("has no label for \"r") && said(&output).contains("--resume"), "{}", said(&output));
+    fs::write(path("labels.csv"), labels(&(0..40).collect::<Vec<_>>())).unwrap();
+    let output = command(&["--resume", &run]);
+    assert!(output.status.success(), "{}", said(&output));
+    let picks = fs::read_to_string(path("run/picks.csv")).unwrap();
+    assert!(picks.starts_with("rule,seed,round,row,id,label\nitl,0,1,") && picks.lines().count() == 5, "{picks}");
+
+    // Without its third record the fourth would be built on another network.
+    fs::remove_file(path("run/itl-0/rounds/0003.json")).unwrap();
+    assert!(said(&command(&["--resume", &run])).contains("the record of round 3 is gone"));
+}
+
+#[test]
+fn targets_need_no_labels_and_one_process_is_at_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("pool.csv"), table(60, true)).unwrap();
+    fs::write(path("targets.csv"), table(6, false)).unwrap();
+    let (pool, run) = (path("pool.csv"), path("run"));
+    let common = [&pool, "--label-column", "kind", "--targets", &path("targets.csv"), "--rounds", "2", "--run", &run];
+    let output = homing().arg("finetune").args(common).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let plan = fs::File::open(path("run/plan.json")).unwrap();
+    plan.lock().unwrap();
+    let output = homing().args(["finetune", "--resume", &run]).output().unwrap();
+    assert!(said(&output).contains("another process is at work in"), "{}", said(&output));
+    drop(plan);
+    // Other labels are other data.
+    fs::write(&pool, table(60, true).replacen("even", "odd", 1)).unwrap();
+    let output = homing().args(["finetune", "--resume", &run]).output().unwrap();
+    assert!(said(&output).contains("are not those that the run began with"), "{}", said(&output));
 }

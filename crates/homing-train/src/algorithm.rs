@@ -137,6 +137,12 @@ impl Settings {
                 "a Laplace covariance is one of the last layer's weights; use it with last-layer, output-gradient or loss-gradient",
             );
         }
+        if self.condition && matches!(self.sigma, Sigma::Laplace(_)) {
+            return refuse("a Laplace covariance knows the labelled examples already; leave --condition out");
+        }
+        if !(self.rate.is_finite() && self.rate > 0.0) {
+            return refuse("a learning rate is a positive number");
+        }
         match self.until {
             _ if self.batch_size == 0 => refuse("a round needs at least one pick; give --batch-size 1 or more"),
             _ if problem.targets.rows.is_empty() => refuse("there are no targets; give at least one"),
@@ -212,7 +218,9 @@ fn choose(
     let candidates = source(&settings.candidates)?.candidates(&asked)?;
     // (7) The kernel over [S, A′]; no matrix of it is formed.
     let pool = embed(&candidates)?;
-    let observed = if settings.condition && !labelled.is_empty() { Some(embed(&labelled)?) } else { None };
+    let known = run.rounds().iter().flat_map(|round| &round.picks).filter(|pick| pick.label.is_some());
+    let known: Vec<usize> = known.map(|pick| pick.row).collect();
+    let observed = if settings.condition && !known.is_empty() { Some(embed(&known)?) } else { None };
     let task = Task {
         kernel: embedder.kernel(),
         probabilities: Some(pool.probabilities()?),

@@ -31,6 +31,9 @@ pub enum Kind {
 
 const NAMES: &str = "last-layer, loss-gradient, output-gradient, network-gradient, network-gradient:WIDTH or outputs";
 
+/// Of a sketch.
+const WIDEST: usize = 1 << 20;
+
 impl FromStr for Kind {
     type Err = Error;
 
@@ -41,7 +44,7 @@ impl FromStr for Kind {
             ("loss-gradient", _) => Ok(Self::LossGradient),
             ("output-gradient", _) => Ok(Self::OutputGradient),
             ("network-gradient", _) => Ok(Self::NetworkGradient(None)),
-            (_, Some(Ok(width))) if width > 0 => Ok(Self::NetworkGradient(Some(width))),
+            (_, Some(Ok(width @ 1..=WIDEST))) => Ok(Self::NetworkGradient(Some(width))),
             ("outputs", _) => Ok(Self::Outputs),
             _ => Err(Error::Setting(format!("there is no embedding {name:?}; use {NAMES}"))),
         }

@@ -11,8 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[allow(missing_docs, reason = "a variant's fields are those of its message")]
 pub enum Error {
     /// A file could not be read or written.
-    #[error("{}: {source}; check the path and its permissions", .path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    #[error("{}: {error}; check the path and its permissions", .path.display())]
+    Io { path: PathBuf, error: std::io::Error },
     /// A file whose content is not what its name says.
     #[error("{}: {reason}", .path.display())]
     Malformed { path: PathBuf, reason: String },
@@ -48,6 +48,6 @@ impl Error {
     /// For `map_err` after a call that touches `path`.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        |source| Self::Io { path, source }
+        |error| Self::Io { path, error }
     }
 }

@@ -61,7 +61,7 @@ pub enum Until {
     /// This many epochs.
     Epochs(usize),
     /// The accuracy on the validation examples has not risen for `patience` epochs, or `most` are done; the best epoch is
-    /// kept, the first of equals. The paper's way is a patience of 1.
+    /// kept, the first of equals. The paper stops where the accuracy first falls, its authors' code keeps the best of 100.
     ValidationDrops {
         /// Epochs without a rise that end the lesson.
         patience: usize,

@@ -6,6 +6,7 @@ use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::store::{ModuleSnapshot, SafetensorsStore};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use safetensors::SafeTensors;
 
 use crate::draw::{Draw, Dropout};
 use crate::learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy, class_weights};
@@ -173,8 +174,11 @@ impl<N: Net> Learner for Network<N> {
     }
 
     fn load(&mut self, weights: Vec<u8>) -> Result<()> {
-        self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map_err(unfit)?;
-        Ok(())
+        let held = tensors(&weights);
+        let other = |_| Error::Weights {
+            reason: format!("they hold {held}; give the --model, and the data, that they were made with"),
+        };
+        self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map(drop).map_err(other)
     }
 
     fn gradients(&self, examples: Examples<'_>, at: usize) -> Result<Vec<f32>> {
@@ -194,6 +198,17 @@ impl<N: Net> Learner for Network<N> {
 
 fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec().expect("f32 on every device")
+}
+
+/// The first tensors of a safetensors file with their shapes.
+fn tensors(file: &[u8]) -> String {
+    const SHOWN: usize = 4;
+    let Ok(tensors) = SafeTensors::deserialize(file) else { return "no tensors".into() };
+    let mut names: Vec<String> = tensors.iter().map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
+    names.sort();
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    names.truncate(SHOWN);
+    format!("{}{more}", names.join(", "))
 }
 
 fn unfit(error: impl std::fmt::Display) -> Error {

@@ -38,6 +38,14 @@ impl Run {
         while let Some(round) = read_if_there(&record(folder, rounds.len() + 1))? {
             rounds.push(round);
         }
+        let later = fs::read_dir(folder.join("rounds")).map_err(Error::io(folder))?.flatten();
+        let number = |name: &str| name.strip_suffix(".json")?.parse::<usize>().ok();
+        if later.filter_map(|entry| number(&entry.file_name().to_string_lossy())).any(|number| number > rounds.len()) {
+            let (path, missing) = (record(folder, rounds.len() + 1), rounds.len() + 1);
+            let reason =
+                format!("the record of round {missing} is gone but later ones are there; restore it, or start anew");
+            return Err(Error::Malformed { path, reason });
+        }
         let pending = read_if_there::<Pending>(&folder.join("pending.json"))?;
         let pending = pending.filter(|pending| pending.round == rounds.len() + 1);
         Ok(Self { folder: folder.into(), rounds, pending })

@@ -6,7 +6,7 @@ mod results;
 mod setup;
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune, read_json, writ
 use serde::{Deserialize, Serialize};
 
 use results::Results;
-pub use results::mean_and_error;
+pub use results::{mean_and_error, with_error};
 use setup::Setup;
 pub use setup::{Open, maps, open_data, trunk};
 
@@ -38,6 +38,10 @@ pub struct Arguments {
     quiet: bool,
 }
 
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&count| count > 0).ok_or_else(|| "give a number of at least 1".into())
+}
+
 /// What a run depends on: its plan.
 #[derive(Args, Clone, Serialize, Deserialize)]
 pub struct Asked {
@@ -54,7 +58,7 @@ pub struct Asked {
     #[command(flatten)]
     learning: Learning,
     /// Seed of everything random; with --seeds the first of them.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 32))]
     seed: u64,
     /// Repeat everything with so many seeds, and report means.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
@@ -71,7 +75,7 @@ struct Choosing {
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     against: Option<Vec<String>>,
     /// How often to choose, label and fine-tune.
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 30, value_parser = at_least_one)]
     rounds: usize,
     /// Picks a round.
     #[arg(long, default_value_t = 1)]
@@ -80,7 +84,7 @@ struct Choosing {
     #[arg(long, default_value = "sample:1000")]
     candidates: String,
     /// Targets that a round looks at, drawn from all of them.
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = at_least_one)]
     targets_a_round: Option<usize>,
     /// last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
     #[arg(long, default_value = "last-layer")]
@@ -114,7 +118,7 @@ struct Learning {
     #[arg(long)]
     epochs: Option<usize>,
     /// Epochs without a rise of that accuracy before a lesson ends.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 20, value_parser = at_least_one)]
     patience: usize,
     /// Most epochs a round.
     #[arg(long, default_value_t = 100)]
@@ -122,11 +126,11 @@ struct Learning {
     /// Go on from the network of the round before, in place of fresh weights.
     #[arg(long)]
     go_on: bool,
-    /// Adam's learning rate.
-    #[arg(long, default_value_t = 1e-3)]
-    rate: f64,
+    /// Adam's learning rate; by default 0.03 for linear, 0.01 for mlp, 0.001 for others.
+    #[arg(long)]
+    rate: Option<f64>,
     /// Most examples a step.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = at_least_one)]
     step_size: usize,
     /// Let every class weigh as much as it has examples, in place of the same for all.
     #[arg(long)]
@@ -142,7 +146,11 @@ impl Asked {
         let random = || if self.choosing.labels == "ask" { Vec::new() } else { vec!["random".to_owned()] };
         let others = self.choosing.against.clone().unwrap_or_else(random);
         let mut rules = vec![self.choosing.rule.clone()];
-        rules.extend(others.into_iter().filter(|rule| rule != "none" && *rule != self.choosing.rule));
+        for rule in others.into_iter().filter(|rule| rule != "none") {
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
         rules
     }
 
@@ -159,12 +167,12 @@ impl Asked {
     fn check(&self, setup: &Setup) -> Result<()> {
         let split = setup.split(self, self.seed)?;
         for rule in self.rules() {
-            self.settings(&rule, self.seed)?.check(&split.problem())?;
+            self.settings(setup, &rule, self.seed)?.check(&split.problem())?;
         }
         setup.learner(self).map(drop)
     }
 
-    fn settings(&self, rule: &str, seed: u64) -> Result<Settings> {
+    fn settings(&self, setup: &Setup, rule: &str, seed: u64) -> Result<Settings> {
         let (choosing, learning) = (&self.choosing, &self.learning);
         let drops = Until::ValidationDrops { patience: learning.patience, most: learning.most_epochs };
         Ok(Settings {
@@ -179,7 +187,7 @@ impl Asked {
             condition: choosing.condition,
             scratch: !learning.go_on,
             until: learning.epochs.map_or(drops, Until::Epochs),
-            rate: learning.rate,
+            rate: learning.rate.unwrap_or_else(|| setup.rate()),
             step_size: learning.step_size,
             reweight: !learning.plain_loss,
             seed,
@@ -220,7 +228,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data })
         })?,
     }
+    let _lock = lock(&folder)?;
     let results = go(&folder, &asked, &setup, arguments.quiet)?;
+    results.write_picks(&folder.join("picks.csv"), &setup.data.train)?;
     results.write(&folder.join("results.csv"))?;
     report::write(&folder.join("report.html"), &asked, &setup, &results)?;
     let mut out = std::io::stdout();
@@ -244,17 +254,23 @@ fn parse<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) -> R
     Ok(Asked::from_arg_matches(&matches.map_err(first)?)?)
 }
 
-/// Checks the arguments of runs over the same data, and makes what they share: the feature maps of a frozen trunk.
-pub fn prepare<'a>(runs: impl Iterator<Item = &'a [String]>, device: &str) -> Result<()> {
+/// Checks the arguments of runs over the same data, and makes what they share: the feature maps of a frozen trunk. A hash of
+/// the data and of the weights that the runs start from.
+pub fn prepare<'a>(runs: impl Iterator<Item = &'a [String]>, device: &str) -> Result<String> {
     let device = format!("--device={device}");
     let asked: Vec<Asked> = runs.map(|run| parse(run.iter().chain([&device]))).collect::<Result<_>>()?;
+    let Some(first) = asked.first() else { return Ok(String::new()) };
+    let setup = Setup::open(first)?;
+    first.check(&setup)?;
     for asked in &asked {
-        asked.settings(&asked.choosing.rule, asked.seed)?.strategy()?;
+        asked.settings(&setup, &asked.choosing.rule, asked.seed)?.strategy()?;
     }
-    match asked.first() {
-        Some(first) => first.check(&Setup::open(first)?),
-        None => Ok(()),
+    let mut parts = setup.fingerprint()?;
+    if let Some(path) = &first.learning.weights {
+        let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        parts.push(blake3::hash(&weights).to_string());
     }
+    Ok(parts.join(" "))
 }
 
 /// The learning curves of a run with the given arguments in a folder of its own.
@@ -280,6 +296,19 @@ fn start(folder: &Path, plan: &Plan) -> Result<()> {
     Ok(write_json(&folder.join("plan.json"), plan)?)
 }
 
+/// Held as long as a run goes on, so that no other process goes on with it too.
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join("plan.json");
+    let plan = File::open(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    match plan.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            bail!("another process is at work in {}; wait until it is done, or end it", folder.display())
+        }
+        // Where a file system knows no locks, a run is as good as alone.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(plan),
+    }
+}
+
 /// Every rule with every seed, each in a folder of its own.
 fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Results> {
     let rules = asked.rules();
@@ -291,7 +320,7 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
         let split = setup.split(asked, seed)?;
         let problem = split.problem();
         for rule in &rules {
-            let settings = asked.settings(rule, seed)?;
+            let settings = asked.settings(setup, rule, seed)?;
             let mut run = Run::open(&folder.join(format!("{rule}-{seed}")))?;
             bar.inc(run.rounds().len());
             let mut learner = setup.learner(asked)?;

@@ -14,7 +14,7 @@ pub struct Person<'a> {
 
 impl Oracle for Person<'_> {
     fn label(&mut self, row: usize) -> homing_train::Result<Answer> {
-        let failed = |source: io::Error| Error::Io { path: "the terminal".into(), source };
+        let failed = |error: io::Error| Error::Io { path: "the terminal".into(), error };
         let classes = &self.data.classes;
         let offered: Vec<&str> =
             classes.iter().zip(self.classes).filter(|(_, of)| of.is_some()).map(|(name, _)| &**name).collect();

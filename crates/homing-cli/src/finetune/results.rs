@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use comfy_table::Table;
+use homing_data::Dataset;
 use homing_pool::write_beside;
 use homing_train::Round;
 
@@ -117,6 +118,23 @@ impl Results {
         Ok(())
     }
 
+    /// What was picked, in order, by id and class.
+    pub fn write_picks(&self, path: &Path, data: &Dataset) -> Result<()> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(["rule", "seed", "round", "row", "id", "label"])?;
+        for (rule, rows) in &self.rules {
+            for row in rows {
+                for &picked in &row.rows {
+                    let label = data.labels[picked].map_or("", |label| &data.classes[label as usize]);
+                    let (seed, round, at) = (row.seed.to_string(), row.round.to_string(), picked.to_string());
+                    writer.write_record([rule, &seed, &round, &at, &data.ids[picked], label])?;
+                }
+            }
+        }
+        let bytes = writer.into_inner()?;
+        Ok(write_beside(path, |file| file.write_all(&bytes))?)
+    }
+
     /// The last round of each rule, behind a header.
     pub fn cells(&self) -> Vec<Vec<String>> {
         let header = ["rule", "picks", "picks from the task", "accuracy", "mean accuracy of all rounds"];
@@ -178,7 +196,8 @@ pub fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, if values.len() > 1 { (squares / (count - 1.0) / count).sqrt() } else { 0.0 }))
 }
 
-fn with_error(mean: f64, error: f64) -> String {
+/// A share and its error as people read them.
+pub fn with_error(mean: f64, error: f64) -> String {
     if error > 0.0 { format!("{:.1} ± {:.1} %", 100.0 * mean, 100.0 * error) } else { percent(Some(mean)) }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use homing_data::{Data, Dataset, Inputs, OpenOptions, SETS};
 use homing_train::models::efficientnet::{Design, EfficientNet, Trunk, cache_folder, feature_maps};
-use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
+use homing_train::{Answer, Error, Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
 use rand::SeedableRng;
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
@@ -55,11 +55,12 @@ pub struct TaskArguments {
     #[arg(long, value_name = "DATA")]
     targets: Option<PathBuf>,
     /// Classes of the task; the network learns to tell these apart.
-    #[arg(long, value_name = "CLASSES", value_delimiter = ',')]
+    #[arg(long, value_name = "CLASSES", value_delimiter = ',', value_parser = trimmed)]
     task: Option<Vec<String>>,
-    /// Targets drawn from held-out examples of the task, where no --targets are given.
-    #[arg(long, value_name = "COUNT", default_value_t = 30)]
-    target_count: usize,
+    /// Targets drawn from held-out examples of the task, where no --targets are given; by default 30, or a third where there
+    /// are fewer than 90.
+    #[arg(long, value_name = "COUNT")]
+    target_count: Option<usize>,
     /// Most validation examples: of the held-out half of the task that the targets are not from.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     valid_count: usize,
@@ -77,6 +78,11 @@ pub struct TaskArguments {
     thin_targets: Vec<(String, f64)>,
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "a parser of clap's may fail")]
+fn trimmed(text: &str) -> Result<String, String> {
+    Ok(text.trim().to_owned())
+}
+
 fn thinned(text: &str) -> Result<(String, f64), String> {
     let parts = text.rsplit_once(':').and_then(|(class, share)| Some((class, share.parse::<f64>().ok()?)));
     match parts {
@@ -85,6 +91,8 @@ fn thinned(text: &str) -> Result<(String, f64), String> {
     }
 }
 
+/// Targets where their number is not given.
+const TARGETS: usize = 30;
 /// Share of a set without a test part that is held out.
 const HELD_OUT: usize = 5;
 
@@ -127,10 +135,7 @@ impl Setup {
                 "the data have no labels; name them with --label-column or --label-file, or label as you go with --labels ask"
             );
         }
-        let targets = match &asked.task.targets {
-            Some(path) => Some(open_data(path, &options)?.train),
-            None => None,
-        };
+        let targets = asked.task.targets.as_deref().map(|path| open_targets(path, &options)).transpose()?;
         if let Some(targets) = &targets
             && targets.inputs.shape() != data.train.inputs.shape()
         {
@@ -142,6 +147,9 @@ impl Setup {
         }
         if targets.is_none() && asked.task.task.is_none() {
             bail!("what is the task? Give examples of it with --targets, or its classes with --task");
+        }
+        if data.train.classes.is_empty() {
+            data.train.classes = named(asked)?;
         }
         let classes = classes(&data.train.classes, asked.task.task.as_deref())?;
         let labels = match asked.choosing.labels.as_str() {
@@ -166,17 +174,31 @@ impl Setup {
     /// Of everything that a result depends on in the data.
     pub fn fingerprint(&self) -> Result<Vec<String>> {
         let parts = [Some(&self.data.train), self.data.test.as_ref(), self.targets.as_ref()];
-        let of = |part: &Dataset| Ok(part.inputs.fingerprint(&(0..part.inputs.len()).collect::<Vec<_>>())?);
+        let of = |part: &Dataset| {
+            let inputs = part.inputs.fingerprint(&(0..part.len()).collect::<Vec<_>>())?;
+            let labels: Vec<u8> =
+                part.labels.iter().flat_map(|label| label.unwrap_or(u32::MAX).to_le_bytes()).collect();
+            Ok(format!("{inputs}-{}", &blake3::hash(&labels).to_hex()[..16]))
+        };
         parts.into_iter().flatten().map(of).collect()
     }
 
-    pub fn oracle<'a>(&'a self, asked: &Asked) -> Box<dyn Oracle + 'a> {
+    pub fn oracle<'a>(&'a self, asked: &'a Asked) -> Box<dyn Oracle + 'a> {
         match &self.labels {
             None if asked.choosing.labels == "ask" => {
                 Box::new(Person { data: &self.data.train, classes: &self.classes })
             }
             None => Box::new(Known(&self.data.train.labels)),
-            Some(labels) => Box::new(Known(labels)),
+            Some(labels) => Box::new(Filed { labels, ids: &self.data.train.ids, file: &asked.choosing.labels }),
+        }
+    }
+
+    /// Adam's learning rate where none is given: a layer alone can take longer steps.
+    pub fn rate(&self) -> f64 {
+        match &self.net {
+            Kind::Named(name) if name == "linear" => 0.03,
+            Kind::Named(name) if name.starts_with("mlp") => 0.01,
+            _ => 1e-3,
         }
     }
 
@@ -195,9 +217,11 @@ impl Setup {
         Ok(learner)
     }
 
-    /// Whether a row of the pool is of the task; none where its label is not known.
+    /// Whether a row of the pool is of the task; none where its label is not known, or all classes are of the task.
     pub fn in_task(&self, row: usize) -> Option<bool> {
-        self.data.train.labels[row].map(|label| self.classes[label as usize].is_some())
+        self.data.train.labels[row]
+            .filter(|_| self.classes.contains(&None))
+            .map(|label| self.classes[label as usize].is_some())
     }
 
     /// Targets, validation and test examples of a seed.
@@ -221,7 +245,8 @@ impl Setup {
         let out = left_out(held, &rest, &asked.task.thin_targets, &mut rng)?;
         // Targets come from the front.
         rest.sort_by_key(|row| out.contains(row));
-        let (count, fit) = (asked.task.target_count, rest.len() - out.len());
+        let fit = rest.len() - out.len();
+        let count = asked.task.target_count.unwrap_or_else(|| TARGETS.min(fit / 3).max(1));
         let shown = self.shown.test.as_ref().unwrap_or(&self.shown.train);
         let targets = if let Some(targets) = &self.shown.targets {
             (targets, (0..targets.len()).collect())
@@ -234,6 +259,7 @@ impl Setup {
         } else {
             (shown, rest.drain(..count).collect())
         };
+        rest.shuffle(&mut rng);
         rest.truncate(asked.task.test_count);
         let part = |rows| Part::new(self, held, shown, rows);
         Ok(Split { setup: self, open, targets, valid: part(rows), test: part(rest) })
@@ -332,6 +358,53 @@ fn shown(asked: &Asked, data: &Data, targets: Option<&Dataset>) -> Result<(Kind,
     Ok((Kind::LastBlock(Box::new(net)), shown))
 }
 
+/// Examples of the task, whose labels need not be there.
+fn open_targets(path: &Path, options: &OpenOptions) -> Result<Dataset> {
+    let bare = OpenOptions { labels: None, label_column: None, ..options.clone() };
+    let named = OpenOptions { label_column: options.label_column.clone(), ..bare.clone() };
+    let opened = open_data(path, &named).or_else(|_| open_data(path, &bare));
+    Ok(opened?.train)
+}
+
+/// Classes of data without any: those of the task, or those that a file of labels names.
+fn named(asked: &Asked) -> Result<Vec<String>> {
+    let mut names = asked.task.task.clone().unwrap_or_default();
+    if asked.choosing.labels != "ask" {
+        let path = Path::new(&asked.choosing.labels);
+        let mut reader = csv::Reader::from_path(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let column = reader.headers()?.iter().position(|header| header == "label");
+        for record in reader.records() {
+            names.extend(column.and_then(|at| record.as_ref().ok()?.get(at).map(str::to_owned)));
+        }
+    }
+    if names.is_empty() {
+        bail!("the data have no labels, so no classes either; give those that you will label with as --task CLASSES");
+    }
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// Labels in a file, which may lack some.
+struct Filed<'a> {
+    labels: &'a [Option<u32>],
+    ids: &'a [String],
+    file: &'a str,
+}
+
+impl Oracle for Filed<'_> {
+    fn label(&mut self, row: usize) -> homing_train::Result<Answer> {
+        let lacks = || {
+            let id = &self.ids[row];
+            Error::Setting(format!(
+                "{} has no label for {id:?} (row {row}); add it, and go on with --resume",
+                self.file
+            ))
+        };
+        self.labels[row].map(Answer::Class).ok_or_else(lacks)
+    }
+}
+
 /// A data set from its files, or the digits that the binary carries.
 pub fn open_data(path: &Path, options: &OpenOptions) -> Result<Data> {
     let built_in = path.as_os_str() == DIGITS && !path.exists();
@@ -377,14 +450,15 @@ fn classes(names: &[String], task: Option<&[String]>) -> Result<Vec<Option<u32>>
     if let Some(unknown) = task.into_iter().flatten().find(|name| !names.contains(name)) {
         bail!("there is no class {unknown:?}; the data have {}", some_of(names));
     }
-    if let Some([only]) = task.or(Some(names)) {
+    let wanted = |name: &&String| task.is_none_or(|task| task.contains(name));
+    let ours: Vec<&String> = names.iter().filter(wanted).collect();
+    if let [only] = ours[..] {
         bail!(
             "{only:?} is the only class, and a network learns to tell classes apart; name two or more with --task, or give data with more"
         );
     }
-    let mut numbers = 0..;
-    let wanted = |name: &String| task.is_none_or(|task| task.contains(name));
-    Ok(names.iter().map(|name| if wanted(name) { numbers.next() } else { None }).collect())
+    let number = |name: &String| ours.iter().position(|&own| own == name).map(|at| at as u32);
+    Ok(names.iter().map(number).collect())
 }
 
 fn some_of(names: &[String]) -> String {

@@ -16,10 +16,19 @@ use kuva::render::plots::Plot;
 use super::plan::{Figure, Plan, Series, When};
 use super::tidy::Tidy;
 
-/// Distinct for the colour-blind (Okabe and Ito, 2008), the paper's own method first.
-const COLOURS: [&str; 10] =
-    ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c6d31", "#5254a3", "#ad494a"];
-const RANDOM: &str = "#222222";
+/// Distinct for the colour-blind (Okabe and Ito, 2008), and the same wherever a rule appears.
+const OWN: [(&str, &str); 7] = [
+    ("ITL", "#d55e00"),
+    ("CTL", "#0072b2"),
+    (RANDOM, "#222222"),
+    ("BADGE", "#009e73"),
+    ("Cosine", "#cc79a7"),
+    ("InformationDensity", "#e69f00"),
+    ("VTL", "#7f7f7f"),
+];
+const OTHERS: [&str; 7] = ["#56b4e9", "#8c6d31", "#5254a3", "#ad494a", "#637939", "#ce6dbd", "#17becf"];
+
+const RANDOM: &str = "Random";
 
 const PANELS: [(Figure, &str); 2] = [(Figure::Accuracy, "accuracy, %"), (Figure::TaskShare, "picks from the task, %")];
 
@@ -38,7 +47,8 @@ pub fn draw(plan: &Plan, tidy: &Tidy, folder: &Path) -> Result<()> {
             Some(_) => ends(plan, tidy, figure, &colours),
             None => curves(&series, tidy, figure, &colours),
         };
-        layouts.push(layout(plan, &panel).with_y_label(label));
+        let layout = layout(plan, &panel).with_y_label(label);
+        layouts.push(if figure == Figure::TaskShare { layout.with_y_axis_min(0.0) } else { layout });
         plots.push(panel);
     }
     let notes = notes(plan, tidy);
@@ -68,9 +78,12 @@ pub fn draw(plan: &Plan, tidy: &Tidy, folder: &Path) -> Result<()> {
 }
 
 fn colours(names: &[String]) -> Vec<String> {
-    let mut next = COLOURS.iter().cycle();
-    let mut colour = |name: &String| if name == "Random" { RANDOM } else { next.next().expect("a cycle") };
-    names.iter().map(|name| colour(name).to_owned()).collect()
+    let mut others = OTHERS.into_iter().cycle();
+    let mut colour = |name: &String| {
+        let own = OWN.into_iter().find(|(own, _)| own == name).map(|(_, colour)| colour);
+        own.or_else(|| others.next()).expect("a cycle").to_owned()
+    };
+    names.iter().map(&mut colour).collect()
 }
 
 /// Mean and one standard error, pick by pick.
@@ -86,9 +99,11 @@ fn curves(series: &[Series], tidy: &Tidy, figure: Figure, colours: &[String]) ->
                 curve.iter().map(|&(_, mean, error)| percent(mean - error)),
                 curve.iter().map(|&(_, mean, error)| percent(mean + error)),
             );
-        Plot::Line(line)
+        // Where it lies on another line, both are seen.
+        Plot::Line(if series.line == RANDOM { line.with_dashed() } else { line })
     };
-    series.iter().zip(colours).map(line).collect()
+    let (random, others): (Vec<_>, Vec<_>) = series.iter().zip(colours).partition(|(series, _)| series.line == RANDOM);
+    others.into_iter().chain(random).map(line).collect()
 }
 
 /// The last round against what varies, a line a line of the plan; those that do not vary are level.
@@ -142,7 +157,7 @@ fn notes(plan: &Plan, tidy: &Tidy) -> String {
         1 => "One seed.".to_owned(),
         seeds => format!("Mean and one standard error over {seeds} seeds."),
     };
-    let first = format!("{} of the paper. {spread}", plan.paper);
+    let first = if plan.paper.is_empty() { spread } else { format!("{} of the paper. {spread}", plan.paper) };
     std::iter::once(&first).chain(&plan.notes).map(|note| wrapped(note)).collect::<Vec<_>>().join("\n")
 }
 

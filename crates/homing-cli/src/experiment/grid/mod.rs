@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use comfy_table::Table;
 
-use crate::finetune;
+use crate::finetune::{self, with_error};
 use crate::terminal::plain_table;
 use plan::{Figure, Plan, When};
 use run::Place;
@@ -65,32 +65,43 @@ pub struct Which {
 impl Which {
     fn open(&self) -> Result<(Plan, Tidy)> {
         let plan = Plan::open(&self.name)?;
-        let plan = if self.quick { plan.quick() } else { plan };
+        let plan = if self.quick { plan.quick()? } else { plan };
         let tidy = Tidy::read(&table(&self.out, &plan))?;
         Ok((plan, tidy))
     }
 }
 
 pub fn list() -> Result<Vec<(String, String)>> {
-    let shown = |name| Plan::open(name).map(|plan| (plan.name, format!("{} ({})", plan.title, plan.paper)));
+    let shown = |name| Plan::open(name).map(|plan| (plan.name.clone(), plan.caption()));
     plan::names().map(shown).collect()
 }
 
 pub fn run(name: &str, out: Option<&Path>, how: &How) -> Result<()> {
     let plan = Plan::open(name)?;
-    let plan = if how.quick { plan.quick() } else { plan };
+    let plan = if how.quick { plan.quick()? } else { plan };
     let plan = plan.with(how.seeds, how.rounds);
     let cells = plan.cells(&how.data)?;
-    finetune::prepare(cells.iter().map(|cell| &cell.arguments[..]), &how.device)?;
+    let data = finetune::prepare(cells.iter().map(|cell| &cell.arguments[..]), &how.device)?;
     let out = out.unwrap_or(Path::new(RESULTS));
     let folder = out.join("cells");
     fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     let _lock = lock(&folder)?;
-    let places: Vec<Place<'_>> = cells.iter().map(|cell| Place::new(cell, &folder)).collect();
+    let written = table(out, &plan);
+    if let Ok(larger) = Tidy::read(&written)
+        && (larger.seeds() > plan.seeds as usize || larger.rounds() > plan.rounds())
+    {
+        bail!(
+            "{} holds {} seeds of {} rounds, more than this run would leave; give --out another folder",
+            written.display(),
+            larger.seeds(),
+            larger.rounds()
+        );
+    }
+    let places: Vec<Place<'_>> = cells.iter().map(|cell| Place::new(cell, &data, &folder)).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     run::run(&places, plan.rounds(), how.jobs.map_or(cores, |jobs| jobs as usize), &how.device, how.quiet)?;
     let tidy = Tidy::collect(&places)?;
-    tidy.write(&table(out, &plan))?;
+    tidy.write(&written)?;
     draw::draw(&plan, &tidy, out)?;
     print(&plan, &tidy)?;
     let name = out.join(&plan.name);
@@ -130,7 +141,8 @@ fn table(out: &Path, plan: &Plan) -> PathBuf {
 
 fn print(plan: &Plan, tidy: &Tidy) -> Result<()> {
     let mut out = std::io::stdout();
-    writeln!(out, "{} ({} of the paper), {} seeds\n", plan.title, plan.paper, tidy.seeds())?;
+    let seeds = tidy.seeds();
+    writeln!(out, "{}, {}\n", plan.caption(), if seeds == 1 { "one seed".into() } else { format!("{seeds} seeds") })?;
     writeln!(out, "{}\n", figures(plan, tidy))?;
     if !plan.claims.is_empty() {
         writeln!(out, "{}\n", judged(plan, tidy))?;
@@ -153,7 +165,9 @@ fn figures(plan: &Plan, tidy: &Tidy) -> Table {
     }
     table.set_header(header);
     for series in &series {
-        let figure = |figure, when| tidy.mean(series, figure, when).map_or_else(String::new, with_error);
+        let figure = |figure, when| {
+            tidy.mean(series, figure, when).map_or_else(String::new, |(mean, error)| with_error(mean, error))
+        };
         let seconds = |s: f64| format!("{s:.3} s");
         let (choosing, learning) = tidy.times(series).unzip();
         let mut row = vec![
@@ -165,7 +179,7 @@ fn figures(plan: &Plan, tidy: &Tidy) -> Table {
             learning.map_or_else(String::new, seconds),
         ];
         if with_paper {
-            let paper = plan.paper_of(series).map(|[mean, error]| with_error((mean / 100.0, error / 100.0)));
+            let paper = plan.paper_of(series).map(|[mean, error]| with_error(mean / 100.0, error / 100.0));
             row.insert(2, paper.unwrap_or_default());
         }
         table.add_row(row);
@@ -185,8 +199,4 @@ fn judged(plan: &Plan, tidy: &Tidy) -> Table {
         ]);
     }
     table
-}
-
-fn with_error((mean, error): (f64, f64)) -> String {
-    format!("{:.1} ± {:.1} %", 100.0 * mean, 100.0 * error)
 }

@@ -44,7 +44,8 @@ pub struct Plan {
     #[serde(skip)]
     pub name: String,
     pub title: String,
-    /// Where the paper has it.
+    /// Where the paper has it; empty where it is not the paper's.
+    #[serde(default)]
     pub paper: String,
     /// Names that the data may have in the folder of data; the first that is there is taken.
     data: Vec<String>,
@@ -55,14 +56,13 @@ pub struct Plan {
     /// Of `homing finetune`, for every line.
     arguments: Table,
     /// What is different with --quick.
-    #[serde(default)]
-    quick: Quick,
+    quick: Option<Quick>,
     pub lines: Vec<Line>,
     #[serde(default)]
     pub claims: Vec<Claim>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Quick {
     seeds: Option<u64>,
@@ -94,12 +94,20 @@ pub struct Claim {
     pub lower: Vec<String>,
     /// Two series that differ by at most `within`.
     pub same: Option<[String; 2]>,
+    /// Of a share.
     #[serde(default)]
     pub within: f64,
+    /// So many times the lower.
+    #[serde(default = "once")]
+    pub times: f64,
     #[serde(default)]
     pub of: Figure,
     #[serde(default)]
     pub when: When,
+}
+
+fn once() -> f64 {
+    1.0
 }
 
 #[derive(Deserialize, Clone, Copy, Default, PartialEq)]
@@ -193,11 +201,19 @@ impl Plan {
     }
 
     /// The version of minutes.
-    pub fn quick(self) -> Self {
-        let mut arguments = self.arguments;
-        arguments.extend(self.quick.arguments.clone());
-        let seeds = self.quick.seeds.unwrap_or(self.seeds);
-        Self { name: format!("{}-quick", self.name), seeds, arguments, ..self }
+    pub fn quick(mut self) -> Result<Self> {
+        let Some(quick) = self.quick.take() else {
+            bail!("{} has no quick version; leave --quick out, or give --seeds and --rounds", self.name);
+        };
+        self.name.push_str("-quick");
+        self.seeds = quick.seeds.unwrap_or(self.seeds);
+        self.arguments.extend(quick.arguments);
+        Ok(self)
+    }
+
+    /// What it is, and where the paper has it.
+    pub fn caption(&self) -> String {
+        if self.paper.is_empty() { self.title.clone() } else { format!("{} ({} of the paper)", self.title, self.paper) }
     }
 
     /// Other seeds and rounds than the file's.

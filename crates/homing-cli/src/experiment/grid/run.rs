@@ -23,10 +23,10 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub fn new(cell: &'a Cell, cells: &Path) -> Self {
-        // The same files elsewhere are the same data; the plan of the run holds their hashes.
-        let name = |word: &String| word.rsplit('/').next().unwrap_or(word).to_owned();
-        let key = cell.arguments.iter().map(name).collect::<Vec<_>>().join("\n");
+    /// `data` is a hash of the data and weights, which count wherever their files are.
+    pub fn new(cell: &'a Cell, data: &str, cells: &Path) -> Self {
+        let settings = cell.arguments.iter().filter(|word| word.starts_with("--") && !word.starts_with("--weights="));
+        let key = settings.map(String::as_str).chain([data, env!("CARGO_PKG_VERSION")]).collect::<Vec<_>>().join("\n");
         Self { cell, folder: cells.join(&blake3::hash(key.as_bytes()).to_hex()[..16]) }
     }
 
@@ -85,8 +85,10 @@ pub fn run(places: &[Place<'_>], rounds: usize, jobs: usize, device: &str, quiet
         while running.len() < jobs
             && let Some(place) = waiting.next()
         {
-            let child = place.start(device, threads)?;
-            running.push(Running { place, child, since: Instant::now(), bar: board.line() });
+            match place.start(device, threads) {
+                Ok(child) => running.push(Running { place, child, since: Instant::now(), bar: board.line() }),
+                Err(error) => failed.push((place.label(), format!("{error:#}"))),
+            }
         }
         let mut still = Vec::new();
         for mut one in running {

@@ -51,7 +51,12 @@ impl Tidy {
         let mut rows = Vec::new();
         for Place { cell, folder } in places {
             let found: Vec<Found> = records(&folder.join("results.csv"))?;
-            let Some(rule) = found.first().map(|found| &found.rule) else { continue };
+            let Some(rule) = found.first().map(|found| &found.rule) else {
+                bail!(
+                    "{} is empty; remove that folder and run the experiment again",
+                    folder.join("results.csv").display()
+                );
+            };
             let times: Vec<Times> =
                 records(&folder.join(format!("{rule}-{}/times.csv", cell.seed))).unwrap_or_default();
             let times: BTreeMap<usize, Times> = times.into_iter().map(|times| (times.round, times)).collect();
@@ -130,6 +135,10 @@ impl Tidy {
             mean_and_error(&self.of(series).filter_map(of).collect::<Vec<_>>()).map(|(mean, _)| mean)
         };
         Some((mean(|row| row.choosing_seconds)?, mean(|row| row.learning_seconds)?))
+    }
+
+    pub fn rounds(&self) -> usize {
+        self.0.iter().map(|row| row.round).max().unwrap_or(0)
     }
 
     pub fn seeds(&self) -> usize {

@@ -105,7 +105,7 @@ impl Part {
 
     /// Keeps what an interrupted process has left, or begins.
     fn take_up(&mut self, count: usize) -> Result<()> {
-        let io = |source| Error::Io { path: self.path.clone(), source };
+        let io = |error| Error::Io { path: self.path.clone(), error };
         let header = header(count);
         let length = self.file.metadata().map_err(io)?.len() as usize;
         // Every chunk is on the disk before the next is begun: only the last can be damaged.
@@ -137,7 +137,7 @@ impl Part {
 
     fn remove(self) -> Result<()> {
         match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::Io { path: self.path, source: error }),
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::Io { path: self.path, error }),
             _ => Ok(()),
         }
     }

@@ -124,6 +124,10 @@ fn tell(list: &[String], what: &str) -> String {
 }
 
 fn unknown(names: &BTreeSet<&str>, design: &Design) -> Error {
+    if names.contains("gain") && names.contains("conv") {
+        let reason = "this is what a run has learned; give it as --learned, and the weights that the run began with as --weights";
+        return unfit(reason.into());
+    }
     let found = names.first().map_or_else(|| "there are none".into(), |name| format!("the first is {name:?}"));
     let [ours, others @ .., last] = NAMINGS;
     let known = others.join(", ");
