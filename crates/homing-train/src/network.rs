@@ -200,11 +200,12 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec().expect("f32 on every device")
 }
 
-/// The first tensors of a safetensors file with their shapes.
+/// Tensors of a safetensors file with their shapes, biases left out.
 fn tensors(file: &[u8]) -> String {
-    const SHOWN: usize = 4;
+    const SHOWN: usize = 6;
     let Ok(tensors) = SafeTensors::deserialize(file) else { return "no tensors".into() };
-    let mut names: Vec<String> = tensors.iter().map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
+    let telling = tensors.iter().filter(|(name, _)| !name.ends_with("bias"));
+    let mut names: Vec<String> = telling.map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
     names.sort();
     let more = if names.len() > SHOWN { ", …" } else { "" };
     names.truncate(SHOWN);
