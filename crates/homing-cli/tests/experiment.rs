@@ -119,8 +119,13 @@ fn cells_of_other_data_are_not_taken() {
     let folder = Folder::new();
     let table = |odd: &str| -> String {
         let row = |i: usize| {
-            let (side, t) = (if i % 2 == 0 { 1.0 } else { -1.0 }, i as f64);
-            format!("{},{},{}\n", side + t.sin(), (2.0 * t).cos() - side, if i % 2 == 0 { "even" } else { odd })
+            let (side, t) = (if i.is_multiple_of(2) { 1.0 } else { -1.0 }, i as f64);
+            format!(
+                "{},{},{}\n",
+                side + t.sin(),
+                (2.0 * t).cos() - side,
+                if i.is_multiple_of(2) { "even" } else { odd }
+            )
         };
         format!("x,y,label\n{}", (0..60).map(row).collect::<String>())
     };

@@ -246,14 +246,13 @@ fn bad_input_gets_one_sentence() {
 
 /// Rows of two numbers around two points, with a column of labels or without.
 fn table(rows: usize, labelled: bool) -> String {
-    let mut text = String::from(if labelled { "id,x,y,kind\n" } else { "id,x,y\n" });
-    for row in 0..rows {
-        let side = if row % 2 == 0 { 1.0 } else { -1.0 };
-        let (x, y) = (side + 0.3 * (row as f64).sin(), -side + 0.3 * (1.7 * row as f64).cos());
+    let line = |row: usize| {
+        let (t, side) = (row as f64, if row.is_multiple_of(2) { 1.0 } else { -1.0 });
         let label = if labelled { [",even", ",odd"][row % 2] } else { "" };
-        text += &format!("r{row},{x},{y}{label}\n");
-    }
-    text
+        format!("r{row},{},{}{label}\n", side + 0.3 * t.sin(), 0.3 * (1.7 * t).cos() - side)
+    };
+    let header = if labelled { "id,x,y,kind\n" } else { "id,x,y\n" };
+    (0..rows).map(line).fold(header.to_owned(), |text, line| text + &line)
 }
 
 #[test]

@@ -39,8 +39,8 @@ struct Run {
     /// Folder of the results, `results` by default; the page of a gp-… picture, NAME.html by default.
     #[arg(short, long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Seed of everything random in a gp-… picture.
-    #[arg(long, default_value_t = 0)]
+    /// Seed of everything random; where there are several, the first.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 32))]
     seed: u64,
     #[cfg(feature = "train")]
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 #[cfg(feature = "train")]
 fn of_grid(run: &Run) -> Result<()> {
-    grid::run(&run.name, run.out.as_deref(), &run.grid)
+    grid::run(&run.name, run.out.as_deref(), run.seed, &run.grid)
 }
 
 #[cfg(not(feature = "train"))]

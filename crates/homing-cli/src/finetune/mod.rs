@@ -163,6 +163,32 @@ impl Asked {
         self.data().file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
+    /// How a run goes, for its page.
+    fn words(&self, network: &str) -> String {
+        let (choosing, task) = (&self.choosing, self.task.words());
+        let covariance = if choosing.sigma == "identity" { String::new() } else { format!(", Σ {}", choosing.sigma) };
+        format!(
+            "{task} Network {network}; {} embeddings{covariance}; {} rounds of {} from {}; {} seeds from {} on; plan.json has the rest.",
+            choosing.embedding, choosing.rounds, choosing.batch_size, choosing.candidates, self.seeds, self.seed
+        )
+    }
+
+    /// The same with paths that hold from any folder.
+    fn rooted(mut self) -> Result<Self> {
+        let root = |path: &mut PathBuf| -> Result<()> {
+            if path.exists() {
+                *path = std::path::absolute(&*path)?;
+            }
+            Ok(())
+        };
+        let paths = [&mut self.data, &mut self.task.targets, &mut self.learning.weights, &mut self.open.label_file];
+        paths.into_iter().flatten().try_for_each(root)?;
+        if !["data", "ask"].contains(&self.choosing.labels.as_str()) {
+            self.choosing.labels = std::path::absolute(&self.choosing.labels)?.display().to_string();
+        }
+        Ok(self)
+    }
+
     /// Refuses what cannot be, before anything is written.
     fn check(&self, setup: &Setup) -> Result<()> {
         let split = setup.split(self, self.seed)?;
@@ -211,7 +237,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 .map_err(|_| anyhow!("{} is no run that can be resumed; name the folder of one", folder.display()))?;
             (folder.clone(), plan.asked, Some(plan.data))
         }
-        (None, Some(folder)) => (folder.clone(), arguments.asked.clone(), None),
+        (None, Some(folder)) => (folder.clone(), arguments.asked.clone().rooted()?, None),
         (None, None) => bail!("name a folder with --run"),
     };
     let setup = Setup::open(&asked)?;

@@ -22,10 +22,11 @@ pub fn write(path: &Path, asked: &Asked, setup: &Setup, results: &Results) -> Re
     sections.extend(pictures(setup, results)?);
     let picks = results.rules[0].1.iter().map(|row| row.picks).max().unwrap_or(0);
     let summary = format!(
-        "{} examples picked by {} from a pool of {}, and what the network learned from them.",
+        "{} examples picked by {} from a pool of {}, and what the network learned from them. {}",
         grouped(picks),
         results.rules[0].0,
-        grouped(results.pool)
+        grouped(results.pool),
+        asked.words(&setup.network()),
     );
     let page = Page::new(&format!("Fine-tuning on {}", asked.name()), &summary, sections);
     let html = page.render()?;
@@ -83,12 +84,14 @@ fn pictures(setup: &Setup, results: &Results) -> Result<Option<Section>> {
     let mut strips = Vec::new();
     for row in rows.iter().filter(|row| Some(row.seed) == seed).take(STRIPS) {
         let mut pictures = Vec::new();
+        let more = row.rows.len().saturating_sub(PICTURES);
         for &picked in row.rows.iter().take(PICTURES) {
             let label = train.labels[picked].map_or("no label", |label| &train.classes[label as usize]);
             let text = format!("{}: {label}", train.ids[picked]);
             pictures.push(Picture::png(&train.inputs.thumbnail(picked)?, text, setup.in_task(picked)));
         }
-        strips.push(Strip { text: format!("round {}", row.round), pictures });
+        let more = if more > 0 { format!(", {more} more") } else { String::new() };
+        strips.push(Strip { text: format!("round {}{more}", row.round), pictures });
     }
     // A pick a round is a strip too short to be worth its line.
     if strips.iter().all(|strip| strip.pictures.len() == 1) {

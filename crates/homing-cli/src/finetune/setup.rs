@@ -34,7 +34,19 @@ pub struct Open {
     embedding_column: Option<String>,
     /// File with a label for each row of an embeddings file.
     #[arg(long, value_name = "FILE")]
-    label_file: Option<PathBuf>,
+    pub label_file: Option<PathBuf>,
+}
+
+impl TaskArguments {
+    /// What the task is, for a page.
+    pub fn words(&self) -> String {
+        let classes =
+            self.task.as_ref().map_or_else(|| "all classes".into(), |task| format!("classes {}", task.join(", ")));
+        match &self.targets {
+            Some(path) => format!("The task is {classes}, with the targets in {}.", path.display()),
+            None => format!("The task is {classes}."),
+        }
+    }
 }
 
 impl Open {
@@ -53,7 +65,7 @@ impl Open {
 pub struct TaskArguments {
     /// Examples of the task, in any form that DATA may have; their labels are not looked at.
     #[arg(long, value_name = "DATA")]
-    targets: Option<PathBuf>,
+    pub targets: Option<PathBuf>,
     /// Classes of the task; the network learns to tell these apart.
     #[arg(long, value_name = "CLASSES", value_delimiter = ',', value_parser = trimmed)]
     task: Option<Vec<String>>,
@@ -190,6 +202,14 @@ impl Setup {
             }
             None => Box::new(Known(&self.data.train.labels)),
             Some(labels) => Box::new(Filed { labels, ids: &self.data.train.ids, file: &asked.choosing.labels }),
+        }
+    }
+
+    /// What the network is called.
+    pub fn network(&self) -> String {
+        match &self.net {
+            Kind::Named(name) => name.clone(),
+            Kind::LastBlock(net) => net.name().into(),
         }
     }
 

@@ -76,11 +76,11 @@ pub fn list() -> Result<Vec<(String, String)>> {
     plan::names().map(shown).collect()
 }
 
-pub fn run(name: &str, out: Option<&Path>, how: &How) -> Result<()> {
+pub fn run(name: &str, out: Option<&Path>, seed: u64, how: &How) -> Result<()> {
     let plan = Plan::open(name)?;
     let plan = if how.quick { plan.quick()? } else { plan };
     let plan = plan.with(how.seeds, how.rounds);
-    let cells = plan.cells(&how.data)?;
+    let cells = plan.cells(&how.data, seed)?;
     let data = finetune::prepare(cells.iter().map(|cell| &cell.arguments[..]), &how.device)?;
     let out = out.unwrap_or(Path::new(RESULTS));
     let folder = out.join("cells");

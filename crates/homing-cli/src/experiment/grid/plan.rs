@@ -245,14 +245,14 @@ impl Plan {
         line.paper.get(at).copied()
     }
 
-    /// Every series with every seed.
-    pub fn cells(&self, folder: &Path) -> Result<Vec<Cell>> {
+    /// Every series with every seed from the first on.
+    pub fn cells(&self, folder: &Path, first: u64) -> Result<Vec<Cell>> {
         let data = self.data(folder)?;
         let mut cells = Vec::new();
         for (series, own) in self.lines.iter().flat_map(Line::series) {
             let mut arguments = self.arguments.clone();
             arguments.extend(own);
-            for seed in 0..self.seeds {
+            for seed in first..first + self.seeds {
                 let arguments = written(&data, &arguments, folder, seed)?;
                 cells.push(Cell { series: series.clone(), seed, arguments });
             }

@@ -53,6 +53,11 @@ impl EfficientNet {
         Ok(Self { design, weights, hash: hasher.finalize() })
     }
 
+    /// What the design is called.
+    pub fn name(&self) -> &'static str {
+        self.design.name
+    }
+
     /// The frozen part.
     pub fn trunk(&self, device: &Device) -> Trunk {
         Trunk::new(&self.weights, &self.design, self.hash, device)
