@@ -131,7 +131,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn learning(seed: u64) -> Result<Option<Section>> {
     let folder = tempfile::tempdir()?;
     let seed = seed.to_string();
-    let arguments = "digits --task 3,6,9 --target-count 12 --batch-size 3 --rounds 10 --candidates all --patience 5 --seeds 3 --seed";
+    let arguments =
+        "digits --task 3,6,9 --target-count 12 --batch-size 3 --rounds 10 --candidates all --seeds 3 --seed";
     let arguments: Vec<&str> = arguments.split(' ').chain([seed.as_str()]).collect();
     let section = crate::finetune::learning(&arguments, folder.path())?;
     let mut out = std::io::stdout();

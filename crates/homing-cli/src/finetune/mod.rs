@@ -167,9 +167,13 @@ impl Asked {
     fn words(&self, network: &str) -> String {
         let (choosing, task) = (&self.choosing, self.task.words());
         let covariance = if choosing.sigma == "identity" { String::new() } else { format!(", Σ {}", choosing.sigma) };
+        let seeds = match self.seeds {
+            1 => format!("seed {}", self.seed),
+            seeds => format!("seeds {} to {}", self.seed, self.seed + seeds - 1),
+        };
         format!(
-            "{task} Network {network}; {} embeddings{covariance}; {} rounds of {} from {}; {} seeds from {} on; plan.json has the rest.",
-            choosing.embedding, choosing.rounds, choosing.batch_size, choosing.candidates, self.seeds, self.seed
+            "{task} Network {network}; {} embeddings{covariance}; {} rounds of {} from {}; {seeds}; plan.json has the rest.",
+            choosing.embedding, choosing.rounds, choosing.batch_size, choosing.candidates
         )
     }
 
