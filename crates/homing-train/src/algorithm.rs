@@ -208,9 +208,14 @@ fn choose(
     // (5) A′ from A, uniformly at random.
     let subset = subsample(problem.targets.rows, settings, number);
     let targets = Examples { inputs: problem.targets.inputs, rows: &subset };
+    let strategy = settings.strategy()?;
     let lessons = Lessons::new(problem, run.rounds().iter().flat_map(|round| &round.picks));
-    let sigma = settings.sigma.covariance(learner, lessons.labelled(problem), settings.reweight)?;
-    let embedder = Embedder::new(learner, settings.embedding, sigma);
+    let embedder = if strategy.makes_loss_gradients() {
+        Embedder::new(learner, Kind::LastLayer, None)
+    } else {
+        let sigma = settings.sigma.covariance(learner, lessons.labelled(problem), settings.reweight)?;
+        Embedder::new(learner, settings.embedding, sigma)
+    };
     let embed = |rows: &[usize]| embedder.embed(Examples { inputs: problem.pool, rows });
     let aims = embedder.embed(targets)?;
     // (4) S ~ P_S.
@@ -228,7 +233,7 @@ fn choose(
         ..Task::new(pool.points()?, Some(aims.points()?))
     };
     let plan = Plan {
-        strategy: settings.strategy()?,
+        strategy,
         count: settings.batch_size.min(candidates.len()),
         noise: settings.noise_std.map_or_else(Noise::default, Noise::Std),
         seed: settings.seed_of(RULE, number),

@@ -135,6 +135,11 @@ impl Strategy {
         Self { name, value: None, rule: Arc::new(rule), batch, choice, space: Space::Given }
     }
 
+    /// Whether it looks at loss gradients, which it makes of last-layer embeddings and probabilities itself.
+    pub fn makes_loss_gradients(&self) -> bool {
+        matches!(self.space, Space::LossGradient)
+    }
+
     /// `information-density` with another weight β of the similarity.
     pub fn information_density(beta: f64) -> Result<Self> {
         if !(beta.is_finite() && beta > 0.0) {

@@ -220,6 +220,22 @@ fn every_covariance_runs_and_changes_the_scores() {
     }
 }
 
+/// It is defined on loss gradients, whatever the others look at.
+#[test]
+fn badge_makes_its_own_embeddings() {
+    let world = World::new();
+    let picks = |embedding: &str, sigma: &str| -> Vec<usize> {
+        let folder = tempfile::tempdir().unwrap();
+        let (sigma, embedding) = (sigma.parse().unwrap(), embedding.parse().unwrap());
+        let settings = Settings { rule: "badge".into(), sigma, embedding, rounds: 3, ..settings() };
+        let rounds = world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap();
+        rounds.iter().flat_map(|round| &round.picks).map(|pick| pick.row).collect()
+    };
+    let plain = picks("last-layer", "identity");
+    assert_eq!(picks("outputs", "identity"), plain);
+    assert_eq!(picks("loss-gradient", "laplace-full"), plain);
+}
+
 #[test]
 fn settings_that_cannot_be_are_refused() {
     let world = World::new();
