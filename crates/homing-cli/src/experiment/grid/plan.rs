@@ -14,7 +14,7 @@ macro_rules! own {
 }
 
 /// The experiments that the binary carries.
-const OWN: [(&str, &str); 20] = [
+const OWN: [(&str, &str); 21] = [
     own!("mnist-main"),
     own!("cifar-main"),
     own!("batch-selection"),
@@ -34,6 +34,7 @@ const OWN: [(&str, &str); 20] = [
     own!("noise"),
     own!("conditioning"),
     own!("mnist-conditioning"),
+    own!("digits-conditioning"),
     own!("digits-quick"),
 ];
 
