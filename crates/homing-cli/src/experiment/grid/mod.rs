@@ -193,7 +193,10 @@ fn judged(plan: &Plan, tidy: &Tidy) -> Table {
     for verdict in claims::verdicts(plan, tidy) {
         table.add_row([
             verdict.claim.says.clone(),
-            verdict.difference.map_or_else(String::new, |(mean, error)| format!("{mean:+.1} ± {error:.1}")),
+            verdict.difference.map_or_else(String::new, |(mean, error)| match verdict.p {
+                Some(_) => format!("{mean:+.1} ± {error:.1}"),
+                None => format!("{mean:+.1}"),
+            }),
             verdict.p.map_or_else(String::new, |p| if p < 1e-4 { "< 0.0001".into() } else { format!("{p:.4}") }),
             verdict.says().into(),
         ]);
