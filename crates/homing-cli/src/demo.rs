@@ -145,6 +145,7 @@ fn learning(seed: u64) -> Result<Option<Section>> {
 }
 
 #[cfg(not(feature = "train"))]
+#[allow(clippy::unnecessary_wraps, reason = "with networks it can fail")]
 fn learning(_: u64) -> Result<Option<Section>> {
     Ok(None)
 }

@@ -13,6 +13,8 @@ mod explain;
 #[cfg(feature = "train")]
 mod finetune;
 mod inputs;
+#[cfg(feature = "train")]
+mod lock;
 mod rules;
 mod select;
 mod terminal;

@@ -290,6 +290,7 @@ fn a_pool_without_labels_is_labelled_from_a_file() {
     assert!(output.status.success(), "{}", said(&output));
     let picks = fs::read_to_string(path("run/picks.csv")).unwrap();
     assert!(picks.starts_with("rule,seed,round,row,id,label\nitl,0,1,") && picks.lines().count() == 5, "{picks}");
+    assert!(picks.lines().skip(1).all(|line| line.ends_with(",even") || line.ends_with(",odd")), "{picks}");
 
     // Without its third record the fourth would be built on another network.
     fs::remove_file(path("run/itl-0/rounds/0003.json")).unwrap();

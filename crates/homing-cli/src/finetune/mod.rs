@@ -1,12 +1,14 @@
 //! `homing finetune`: choose, label, fine-tune, repeat.
 
+mod filed;
+mod open;
 mod person;
 mod report;
 mod results;
 mod setup;
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -16,11 +18,12 @@ use homing_report::plots::Section;
 use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
+pub use open::{Open, maps, open_data, trunk};
 use results::Results;
 pub use results::{mean_and_error, with_error};
 use setup::Setup;
-pub use setup::{Open, maps, open_data, trunk};
 
+use crate::lock;
 use crate::terminal::Bar;
 
 #[derive(Args)]
@@ -50,7 +53,7 @@ pub struct Asked {
     #[arg(value_name = "DATA", required_unless_present = "resume")]
     data: Option<PathBuf>,
     #[command(flatten)]
-    open: setup::Open,
+    open: Open,
     #[command(flatten)]
     task: setup::TaskArguments,
     #[command(flatten)]
@@ -258,7 +261,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data })
         })?,
     }
-    let _lock = lock(&folder)?;
+    let plan = File::open(folder.join("plan.json")).with_context(|| format!("{} has no plan", folder.display()))?;
+    let busy = || format!("another process is at work in {}; wait until it is done, or end it", folder.display());
+    let _lock = lock::hold(plan, busy)?;
     let results = go(&folder, &asked, &setup, arguments.quiet)?;
     results.write_picks(&folder.join("picks.csv"), &setup.data.train)?;
     results.write(&folder.join("results.csv"))?;
@@ -324,19 +329,6 @@ fn start(folder: &Path, plan: &Plan) -> Result<()> {
     }
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     Ok(write_json(&folder.join("plan.json"), plan)?)
-}
-
-/// Held as long as a run goes on, so that no other process goes on with it too.
-fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join("plan.json");
-    let plan = File::open(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-    match plan.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            bail!("another process is at work in {}; wait until it is done, or end it", folder.display())
-        }
-        // Where a file system knows no locks, a run is as good as alone.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(plan),
-    }
 }
 
 /// Every rule with every seed, each in a folder of its own.

@@ -5,6 +5,8 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use homing_data::Dataset;
 use homing_train::{Answer, Error, Oracle};
 
+use super::filed::some_of;
+
 /// Shows an example, asks for its class.
 pub struct Person<'a> {
     pub data: &'a Dataset,
@@ -22,7 +24,7 @@ impl Oracle for Person<'_> {
         self.show(row).map_err(failed)?;
         let mut line = String::new();
         loop {
-            print!("label of {} ({}; {skips}): ", self.data.ids[row], some(&offered));
+            print!("label of {} ({}; {skips}): ", self.data.ids[row], some_of(&offered));
             io::stdout().flush().map_err(failed)?;
             line.clear();
             if io::stdin().lock().read_line(&mut line).map_err(failed)? == 0 {
@@ -39,12 +41,6 @@ impl Oracle for Person<'_> {
             println!("there is no class {answer:?}; type one of them, or s (--task CLASSES says which are offered)");
         }
     }
-}
-
-fn some(classes: &[&str]) -> String {
-    const SHOWN: usize = 12;
-    let names = classes[..classes.len().min(SHOWN)].join(", ");
-    if classes.len() > SHOWN { format!("{names}, … {} in all", classes.len()) } else { names }
 }
 
 impl Person<'_> {

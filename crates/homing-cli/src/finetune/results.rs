@@ -52,6 +52,8 @@ pub struct Row {
     pub information: f64,
     /// The rows picked in this round.
     pub rows: Vec<usize>,
+    /// The class that each was given; none where it was skipped.
+    labels: Vec<Option<u32>>,
 }
 
 /// Picks so far, mean and standard error.
@@ -86,6 +88,7 @@ impl Results {
                 accuracy: round.accuracy,
                 information: round.picks.last().map_or(0.0, |pick| pick.information),
                 rows: round.picks.iter().map(|pick| pick.row).collect(),
+                labels: round.picks.iter().map(|pick| pick.label).collect(),
             });
         }
     }
@@ -124,8 +127,8 @@ impl Results {
         writer.write_record(["rule", "seed", "round", "row", "id", "label"])?;
         for (rule, rows) in &self.rules {
             for row in rows {
-                for &picked in &row.rows {
-                    let label = data.labels[picked].map_or("", |label| &data.classes[label as usize]);
+                for (&picked, label) in row.rows.iter().zip(&row.labels) {
+                    let label = label.map_or("", |label| &data.classes[label as usize]);
                     let (seed, round, at) = (row.seed.to_string(), row.round.to_string(), picked.to_string());
                     writer.write_record([rule, &seed, &round, &at, &data.ids[picked], label])?;
                 }

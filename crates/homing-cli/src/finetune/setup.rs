@@ -1,64 +1,22 @@
 //! Data and task of a run: what is chosen from, for whom, and what the result is measured on.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing_data::{Data, Dataset, Inputs, OpenOptions, SETS};
-use homing_train::models::efficientnet::{Design, EfficientNet, Trunk, cache_folder, feature_maps};
-use homing_train::{Answer, Error, Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
+use homing_data::{Data, Dataset, Inputs};
+use homing_train::models::efficientnet::{Design, EfficientNet};
+use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
 use rand::SeedableRng;
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::Asked;
+use super::filed::{self, Filed, some_of};
+use super::open::{maps, open_data, open_targets, trunk};
 use super::person::Person;
-use crate::digits;
-use crate::terminal::Bar;
-
-/// How data sets are read.
-#[derive(Args, Clone, Serialize, Deserialize)]
-#[command(next_help_heading = "Data")]
-pub struct Open {
-    /// Side in pixels that the images of a folder are resized to.
-    #[arg(long, value_name = "PIXELS")]
-    size: Option<usize>,
-    /// Column or tensor of the labels.
-    #[arg(long, value_name = "NAME")]
-    label_column: Option<String>,
-    /// Column or tensor of the embeddings.
-    #[arg(long, value_name = "NAME")]
-    embedding_column: Option<String>,
-    /// File with a label for each row of an embeddings file.
-    #[arg(long, value_name = "FILE")]
-    pub label_file: Option<PathBuf>,
-}
-
-impl TaskArguments {
-    /// What the task is, for a page.
-    pub fn words(&self) -> String {
-        let classes =
-            self.task.as_ref().map_or_else(|| "all classes".into(), |task| format!("classes {}", task.join(", ")));
-        match &self.targets {
-            Some(path) => format!("The task is {classes}, with the targets in {}.", path.display()),
-            None => format!("The task is {classes}."),
-        }
-    }
-}
-
-impl Open {
-    pub fn options(&self) -> OpenOptions {
-        OpenOptions {
-            size: self.size,
-            label_column: self.label_column.clone(),
-            embedding: self.embedding_column.clone(),
-            labels: self.label_file.clone(),
-        }
-    }
-}
 
 #[derive(Args, Clone, Serialize, Deserialize)]
 #[command(next_help_heading = "Task")]
@@ -73,7 +31,7 @@ pub struct TaskArguments {
     /// are fewer than 90.
     #[arg(long, value_name = "COUNT")]
     target_count: Option<usize>,
-    /// Most validation examples: of the held-out half of the task that the targets are not from.
+    /// Most validation examples, which are at most half of the held-out ones of the task.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     valid_count: usize,
     /// Most test examples.
@@ -88,6 +46,18 @@ pub struct TaskArguments {
     /// Leave out a share of some classes of what the targets are drawn from.
     #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = thinned)]
     thin_targets: Vec<(String, f64)>,
+}
+
+impl TaskArguments {
+    /// What the task is, for a page.
+    pub fn words(&self) -> String {
+        let classes =
+            self.task.as_ref().map_or_else(|| "all classes".into(), |task| format!("classes {}", task.join(", ")));
+        match &self.targets {
+            Some(path) => format!("The task is {classes}, with the targets in {}.", path.display()),
+            None => format!("The task is {classes}."),
+        }
+    }
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "a parser of clap's may fail")]
@@ -122,9 +92,6 @@ enum Kind {
     /// The last block of an EfficientNet.
     LastBlock(Box<EfficientNet>),
 }
-
-/// The name of the digits that the binary carries.
-const DIGITS: &str = "digits";
 
 pub struct Setup {
     pub data: Data,
@@ -166,7 +133,7 @@ impl Setup {
         let classes = classes(&data.train.classes, asked.task.task.as_deref())?;
         let labels = match asked.choosing.labels.as_str() {
             "data" | "ask" => None,
-            file => Some(from_file(Path::new(file), &data.train)?),
+            file => Some(filed::labels(Path::new(file), &data.train)?),
         };
         if let Some(count) = asked.task.pool_count.filter(|&count| count < data.train.len()) {
             if labels.is_some() {
@@ -378,24 +345,11 @@ fn shown(asked: &Asked, data: &Data, targets: Option<&Dataset>) -> Result<(Kind,
     Ok((Kind::LastBlock(Box::new(net)), shown))
 }
 
-/// Examples of the task, whose labels need not be there.
-fn open_targets(path: &Path, options: &OpenOptions) -> Result<Dataset> {
-    let bare = OpenOptions { labels: None, label_column: None, ..options.clone() };
-    let named = OpenOptions { label_column: options.label_column.clone(), ..bare.clone() };
-    let opened = open_data(path, &named).or_else(|_| open_data(path, &bare));
-    Ok(opened?.train)
-}
-
 /// Classes of data without any: those of the task, or those that a file of labels names.
 fn named(asked: &Asked) -> Result<Vec<String>> {
     let mut names = asked.task.task.clone().unwrap_or_default();
     if asked.choosing.labels != "ask" {
-        let path = Path::new(&asked.choosing.labels);
-        let mut reader = csv::Reader::from_path(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        let column = reader.headers()?.iter().position(|header| header == "label");
-        for record in reader.records() {
-            names.extend(column.and_then(|at| record.as_ref().ok()?.get(at).map(str::to_owned)));
-        }
+        names.extend(filed::names(Path::new(&asked.choosing.labels))?);
     }
     if names.is_empty() {
         bail!("the data have no labels, so no classes either; give those that you will label with as --task CLASSES");
@@ -403,66 +357,6 @@ fn named(asked: &Asked) -> Result<Vec<String>> {
     names.sort();
     names.dedup();
     Ok(names)
-}
-
-/// Labels in a file, which may lack some.
-struct Filed<'a> {
-    labels: &'a [Option<u32>],
-    ids: &'a [String],
-    file: &'a str,
-}
-
-impl Oracle for Filed<'_> {
-    fn label(&mut self, row: usize) -> homing_train::Result<Answer> {
-        let lacks = || {
-            let id = &self.ids[row];
-            Error::Setting(format!(
-                "{} has no label for {id:?} (row {row}); add it, and go on with --resume",
-                self.file
-            ))
-        };
-        self.labels[row].map(Answer::Class).ok_or_else(lacks)
-    }
-}
-
-/// A data set from its files, or the digits that the binary carries.
-pub fn open_data(path: &Path, options: &OpenOptions) -> Result<Data> {
-    let built_in = path.as_os_str() == DIGITS && !path.exists();
-    if built_in {
-        return Ok(digits::data());
-    }
-    homing_data::open(path, options).map_err(|error| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let missing = matches!(error, homing_data::Error::Unknown { .. }) || !path.exists();
-        match () {
-            () if missing && SETS.contains(&name) => {
-                anyhow!("{error}; `homing data fetch {name}` downloads that data set")
-            }
-            () if !path.exists() => anyhow!("{error}; `homing data fetch` downloads {}", SETS.join(" or ")),
-            () => error.into(),
-        }
-    })
-}
-
-/// The frozen part of a network: on a CPU in ONNX Runtime where ORT_DYLIB_PATH names its library.
-pub fn trunk(net: &EfficientNet, name: &str) -> Result<Trunk> {
-    #[cfg(feature = "onnxruntime")]
-    if let Some(path) = std::env::var_os("ORT_DYLIB_PATH").filter(|_| name == "cpu") {
-        return Ok(net.trunk_in_onnx(Path::new(&path))?);
-    }
-    Ok(net.trunk(&device(name)?))
-}
-
-/// What a frozen trunk makes of images, from the cache or computed now.
-pub fn maps(trunk: &Trunk, images: &Inputs, quiet: bool) -> Result<Inputs> {
-    let rows: Vec<usize> = (0..images.len()).collect();
-    let bar = Bar::counting("feature maps", rows.len(), quiet);
-    let maps = feature_maps(trunk, Examples { inputs: images, rows: &rows }, &cache_folder()?, |done| {
-        bar.set(done);
-        ControlFlow::Continue(())
-    })?;
-    bar.finish();
-    maps.context("the feature maps were not finished")
 }
 
 /// The classes of the task numbered in the order of their names in the data; without a task all of them.
@@ -479,39 +373,4 @@ fn classes(names: &[String], task: Option<&[String]>) -> Result<Vec<Option<u32>>
     }
     let number = |name: &String| ours.iter().position(|&own| own == name).map(|at| at as u32);
     Ok(names.iter().map(number).collect())
-}
-
-fn some_of(names: &[String]) -> String {
-    const SHOWN: usize = 20;
-    let list = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN { format!("{list}, …") } else { list }
-}
-
-/// Labels by id or row from a CSV file with a header.
-fn from_file(path: &Path, data: &Dataset) -> Result<Vec<Option<u32>>> {
-    let mut reader = csv::Reader::from_path(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let headers = reader.headers()?.clone();
-    let place = |names: &[&str]| headers.iter().position(|header| names.contains(&header));
-    let (Some(key), Some(label)) = (place(&["id", "row"]), place(&["label"])) else {
-        bail!("{} needs the columns id (or row) and label", path.display());
-    };
-    let by_row = &headers[key] == "row";
-    let ids: HashMap<&str, usize> = data.ids.iter().enumerate().map(|(row, id)| (id.as_str(), row)).collect();
-    let mut labels = vec![None; data.inputs.len()];
-    for (line, record) in reader.records().enumerate() {
-        let record = record?;
-        let (name, class) = (&record[key], &record[label]);
-        let row = if by_row { name.parse().ok().filter(|&row| row < labels.len()) } else { ids.get(name).copied() };
-        let Some(row) = row else { bail!("{}, line {}: the pool has no {name:?}", path.display(), line + 2) };
-        let Some(class) = data.classes.iter().position(|known| known == class) else {
-            bail!(
-                "{}, line {}: there is no class {class:?}; the data have {}",
-                path.display(),
-                line + 2,
-                some_of(&data.classes)
-            );
-        };
-        labels[row] = Some(class as u32);
-    }
-    Ok(labels)
 }

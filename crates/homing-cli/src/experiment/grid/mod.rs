@@ -4,19 +4,18 @@ mod claims;
 mod draw;
 mod plan;
 mod run;
+mod show;
 mod tidy;
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use comfy_table::Table;
 
-use crate::finetune::{self, with_error};
-use crate::terminal::plain_table;
-use plan::{Figure, Plan, When};
+use crate::{finetune, lock};
+use plan::Plan;
 use run::Place;
 use tidy::Tidy;
 
@@ -85,7 +84,10 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, how: &How) -> Result<()> {
     let out = out.unwrap_or(Path::new(RESULTS));
     let folder = out.join("cells");
     fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    let _lock = lock(&folder)?;
+    let path = folder.join(".lock");
+    let file = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+    let busy = || format!("another experiment runs in {}; wait for it, or give --out another folder", folder.display());
+    let _lock = lock::hold(file, busy)?;
     let written = table(out, &plan);
     if let Ok(larger) = Tidy::read(&written)
         && (larger.seeds() > plan.seeds as usize || larger.rounds() > plan.rounds())
@@ -103,7 +105,7 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, how: &How) -> Result<()> {
     let tidy = Tidy::collect(&places)?;
     tidy.write(&written)?;
     draw::draw(&plan, &tidy, out)?;
-    print(&plan, &tidy)?;
+    show::print(&plan, &tidy)?;
     let name = out.join(&plan.name);
     writeln!(std::io::stdout(), "The results are in {0}.csv, {0}.svg and {0}.png.", name.display())?;
     Ok(())
@@ -119,87 +121,9 @@ pub fn plot(which: &Which) -> Result<()> {
 
 pub fn compare(which: &Which) -> Result<()> {
     let (plan, tidy) = which.open()?;
-    print(&plan, &tidy)
-}
-
-/// Held as long as cells run, so that two runs do not write into the same ones.
-fn lock(cells: &Path) -> Result<File> {
-    let path = cells.join(".lock");
-    let file = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            bail!("another experiment runs in {}; wait for it, or give --out another folder", cells.display())
-        }
-        Err(TryLockError::Error(error)) => Err(error).context(format!("{} cannot be locked", path.display())),
-    }
+    show::print(&plan, &tidy)
 }
 
 fn table(out: &Path, plan: &Plan) -> PathBuf {
     out.join(format!("{}.csv", plan.name))
-}
-
-fn print(plan: &Plan, tidy: &Tidy) -> Result<()> {
-    let mut out = std::io::stdout();
-    let seeds = tidy.seeds();
-    writeln!(out, "{}, {}\n", plan.caption(), if seeds == 1 { "one seed".into() } else { format!("{seeds} seeds") })?;
-    writeln!(out, "{}\n", figures(plan, tidy))?;
-    if !plan.claims.is_empty() {
-        writeln!(out, "{}\n", judged(plan, tidy))?;
-    }
-    for note in &plan.notes {
-        writeln!(out, "{note}")?;
-    }
-    Ok(())
-}
-
-/// A row for every series, the paper's figure beside ours.
-fn figures(plan: &Plan, tidy: &Tidy) -> Table {
-    let series = plan.series();
-    let with_paper = series.iter().any(|series| plan.paper_of(series).is_some());
-    let mut table = plain_table();
-    let mut header =
-        vec!["line", "accuracy at the end", "mean accuracy", "picks from the task", "choosing", "learning"];
-    if with_paper {
-        header.insert(2, "in the paper");
-    }
-    table.set_header(header);
-    for series in &series {
-        let figure = |figure, when| {
-            tidy.mean(series, figure, when).map_or_else(String::new, |(mean, error)| with_error(mean, error))
-        };
-        let seconds = |s: f64| format!("{s:.3} s");
-        let (choosing, learning) = tidy.times(series).unzip();
-        let mut row = vec![
-            series.label(),
-            figure(Figure::Accuracy, When::End),
-            figure(Figure::Accuracy, When::Mean),
-            figure(Figure::TaskShare, When::End),
-            choosing.map_or_else(String::new, seconds),
-            learning.map_or_else(String::new, seconds),
-        ];
-        if with_paper {
-            let paper = plan.paper_of(series).map(|[mean, error]| with_error(mean / 100.0, error / 100.0));
-            row.insert(2, paper.unwrap_or_default());
-        }
-        table.add_row(row);
-    }
-    table
-}
-
-fn judged(plan: &Plan, tidy: &Tidy) -> Table {
-    let mut table = plain_table();
-    table.set_header(["claim", "difference, points", "p", ""]);
-    for verdict in claims::verdicts(plan, tidy) {
-        table.add_row([
-            verdict.claim.says.clone(),
-            verdict.difference.map_or_else(String::new, |(mean, error)| match verdict.p {
-                Some(_) => format!("{mean:+.1} ± {error:.1}"),
-                None => format!("{mean:+.1}"),
-            }),
-            verdict.p.map_or_else(String::new, |p| if p < 1e-4 { "< 0.0001".into() } else { format!("{p:.4}") }),
-            verdict.says().into(),
-        ]);
-    }
-    table
 }
