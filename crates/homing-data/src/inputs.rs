@@ -104,6 +104,22 @@ impl Inputs {
         Ok(Self { shape: self.shape.clone(), values })
     }
 
+    /// Whether the other is a clone: it shares what this one holds.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let bytes = |one: &Bytes, two: &Bytes| one.as_ptr() == two.as_ptr() && one.len() == two.len();
+        self.shape == other.shape
+            && match (&self.values, &other.values) {
+                (Values::Pixels { pixels: one, stored }, Values::Pixels { pixels: two, stored: other }) => {
+                    bytes(one, two) && stored == other
+                }
+                (Values::Numbers(one), Values::Numbers(two)) => Arc::ptr_eq(one, two),
+                (Values::Halves(one), Values::Halves(two)) => bytes(one, two),
+                (Values::Pool(one), Values::Pool(two)) => Arc::ptr_eq(one, two),
+                (Values::Files(one), Values::Files(two)) => Arc::ptr_eq(one, two),
+                _ => false,
+            }
+    }
+
     /// Of one example.
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -320,6 +336,7 @@ mod tests {
         ];
         for inputs in kinds {
             assert_eq!((inputs.len(), inputs.size()), (3, 2));
+            assert!(inputs.is_same(&inputs.clone()) && !inputs.is_same(&inputs.subset(&[0, 1, 2]).unwrap()));
             assert_eq!(inputs.read(&[2, 0, 2]).unwrap(), [4.0, 5.0, 0.0, 1.0, 4.0, 5.0]);
             let message = inputs.read(&[0, 3]).unwrap_err().to_string();
             assert!(message.starts_with("there is no row 3 among 3 examples"), "{message}");

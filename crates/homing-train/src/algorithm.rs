@@ -166,6 +166,10 @@ pub fn fine_tune(
     mut after: impl FnMut(&Round, Spent) -> std::io::Result<()>,
 ) -> Result<()> {
     settings.check(problem)?;
+    let tested = [problem.valid, problem.test].into_iter().flatten().map(|labelled| labelled.examples.inputs);
+    for inputs in [problem.pool, problem.targets.inputs].into_iter().chain(tested) {
+        learner.hold(inputs)?;
+    }
     // (2) D = ∅, or what was labelled before an interruption.
     if let Some(weights) = run.weights()? {
         learner.load(weights)?;

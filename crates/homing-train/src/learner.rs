@@ -115,6 +115,11 @@ pub trait Learner {
     /// Whether the last layer has a bias.
     fn is_biased(&self) -> bool;
 
+    /// Keeps a set at hand that it will be asked about again and again, where that is faster.
+    fn hold(&mut self, _: &Inputs) -> Result<()> {
+        Ok(())
+    }
+
     /// The last layer's weights: a row for each of its inputs, the bias last; a column a class.
     fn last_layer(&self) -> Vec<f32>;
 

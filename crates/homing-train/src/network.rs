@@ -10,10 +10,13 @@ use safetensors::SafeTensors;
 
 use crate::draw::{Draw, Dropout};
 use crate::learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy, class_weights};
-use crate::{Error, Result};
+use crate::{Error, Inputs, Result};
 
-/// Examples that a network is asked about at once.
-const CHUNK: usize = 64;
+/// Examples that a network is asked about at once, on the CPU and elsewhere.
+const CHUNK: [usize; 2] = [64, 1024];
+
+/// Most bytes of a set that is held on a device.
+const MOST_HELD: usize = 1 << 32;
 
 /// Streams of a seed's random numbers.
 const WEIGHTS: u64 = 0;
@@ -42,12 +45,35 @@ pub struct Network<N: Net> {
     device: Device,
     /// What is subtracted from every input, and what the difference is divided by.
     scale: (f32, f32),
+    /// Inputs that lie on the device as they are seen.
+    held: Vec<(Inputs, Tensor<2>)>,
 }
 
 impl<N: Net> Network<N> {
     /// Inputs x are seen as (x − `scale.0`) / `scale.1`.
     pub fn new(net: N, device: &Device, scale: (f32, f32)) -> Self {
-        Self { net: net.to_device(device), start: None, device: device.clone(), scale }
+        Self { net: net.to_device(device), start: None, device: device.clone(), scale, held: Vec::new() }
+    }
+
+    /// Examples that are asked about at once.
+    fn chunk(&self) -> usize {
+        CHUNK[usize::from(self.is_remote())]
+    }
+
+    /// Whether the device's memory is its own, so that what lies elsewhere has to be copied to it.
+    fn is_remote(&self) -> bool {
+        self.device != Device::flex()
+    }
+
+    fn copy_to_device(&mut self, inputs: &Inputs) -> Result<()> {
+        let all: Vec<usize> = (0..inputs.len()).collect();
+        let mut held = Tensor::empty([all.len(), inputs.size()], &self.device);
+        for at in all.chunks(self.chunk()) {
+            let part = self.tensor(Examples { inputs, rows: &all }, at, &self.device)?;
+            held = held.slice_assign([at[0]..at[0] + at.len(), 0..inputs.size()], part);
+        }
+        self.held.push((inputs.clone(), held));
+        Ok(())
     }
 
     fn tensor(&self, examples: Examples<'_>, at: &[usize], device: &Device) -> Result<Tensor<2>> {
@@ -56,13 +82,17 @@ impl<N: Net> Network<N> {
             return Err(Error::Shape { expected: size, got: examples.inputs.size() });
         }
         let rows: Vec<usize> = at.iter().map(|&i| examples.rows[i]).collect();
+        if let Some((_, held)) = self.held.iter().find(|(inputs, _)| inputs.is_same(examples.inputs)) {
+            let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+            return Ok(held.clone().select(0, Tensor::from_data(TensorData::new(rows, [at.len()]), &self.device)));
+        }
         let mut values = examples.inputs.read(&rows)?;
         let (shift, scale) = self.scale;
         values.iter_mut().for_each(|value| *value = (*value - shift) / scale);
         Ok(Tensor::from_data(TensorData::new(values, [rows.len(), size]), device))
     }
 
-    /// Takes one step on the examples at `at`; the network after it, and the loss before.
+    /// Takes one step on the examples at `at`; the network after it, and the loss before, which is not waited for.
     fn step(
         &self,
         net: N,
@@ -70,7 +100,7 @@ impl<N: Net> Network<N> {
         at: &[usize],
         class_weights: &[f32],
         adam: &mut Adam,
-    ) -> Result<(N, f64)> {
+    ) -> Result<(N, Tensor<1>)> {
         let x = self.tensor(lesson.train.examples, at, &adam.device)?;
         let labels: Vec<i64> = at.iter().map(|&i| i64::from(lesson.train.labels[i])).collect();
         let weights: Vec<f32> = labels.iter().map(|&label| class_weights[label as usize]).collect();
@@ -80,8 +110,7 @@ impl<N: Net> Network<N> {
         let weights = Tensor::<2>::from_data(TensorData::new(weights, [at.len(), 1]), &adam.device);
         let loss = (log_softmax(outputs, 1).gather(1, labels) * weights).sum() / -total;
         let gradients = GradientsParams::from_grads(loss.backward(), &net);
-        let loss = f64::from(loss.into_scalar::<f32>());
-        Ok((adam.optimizer.step(lesson.rate, net, gradients), loss))
+        Ok((adam.optimizer.step(lesson.rate, net, gradients), loss.inner()))
     }
 }
 
@@ -101,6 +130,12 @@ impl<N: Net> Learner for Network<N> {
         self.net.head().bias.is_some()
     }
 
+    fn hold(&mut self, inputs: &Inputs) -> Result<()> {
+        let bytes = inputs.len() * inputs.size() * size_of::<f32>();
+        let held = self.held.iter().any(|(held, _)| held.is_same(inputs));
+        if held || bytes > MOST_HELD || !self.is_remote() { Ok(()) } else { self.copy_to_device(inputs) }
+    }
+
     fn last_layer(&self) -> Vec<f32> {
         let head = self.net.head();
         let mut weights = numbers(head.weight.val());
@@ -112,7 +147,7 @@ impl<N: Net> Learner for Network<N> {
         let [width, classes] = self.net.head().weight.dims();
         let mut look = Look { hidden: Vec::new(), width, outputs: Vec::new(), classes, biased: self.is_biased() };
         let all: Vec<usize> = (0..examples.rows.len()).collect();
-        for at in all.chunks(CHUNK) {
+        for at in all.chunks(self.chunk()) {
             let hidden = self.net.hidden(self.tensor(examples, at, &self.device)?, &mut Dropout::Off);
             let outputs = self.net.head().forward(hidden.clone());
             look.hidden.extend(numbers(hidden));
@@ -146,7 +181,9 @@ impl<N: Net> Learner for Network<N> {
             }
             self.net = net.valid();
             let valid = lesson.valid.map(|valid| accuracy(self, valid)).transpose()?;
-            epochs.push(Epoch { loss: losses.iter().sum::<f64>() / losses.len() as f64, valid });
+            let steps = losses.len() as f64;
+            let loss = numbers(Tensor::cat(losses, 0)).into_iter().map(f64::from).sum::<f64>() / steps;
+            epochs.push(Epoch { loss, valid });
             best.offer(valid, epochs.len(), &self.net);
         }
         let kept = best.keep(lesson.until, &mut self.net).unwrap_or(epochs.len());
@@ -281,6 +318,21 @@ impl<N: Clone> Best<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::Mlp;
+
+    #[test]
+    fn inputs_on_the_device_are_seen_as_before() {
+        let device = Device::flex();
+        let inputs = Inputs::pixels([1, 2, 2], (0..=255).collect::<Vec<u8>>());
+        let net = Mlp::new(4, &[5], 3, &mut Draw::new(0, 0, &device));
+        let mut network = Network::new(net, &device, (127.5, 127.5));
+        let look = |network: &Network<Mlp>| network.look(Examples { inputs: &inputs, rows: &[63, 0, 7, 7] }).unwrap();
+        let before = look(&network);
+        network.copy_to_device(&inputs).unwrap();
+        assert_eq!(network.held[0].1.dims(), [64, 4]);
+        let after = look(&network);
+        assert_eq!((before.hidden, before.outputs), (after.hidden, after.outputs));
+    }
 
     #[test]
     fn steps_are_of_even_size() {
