@@ -73,6 +73,10 @@ fn bad_input_gets_one_sentence() {
     folder.refuses("experiment run rule.toml", &["itll"]);
     folder.write("flag.toml", &plan(&format!("{line}speed = 3\n"), ""));
     folder.refuses("experiment run flag.toml", &["--speed"]);
+    folder.write("like.toml", &format!("title = \"t\"\nlike = \"imagenet\"\n{line}"));
+    folder.refuses("experiment run like.toml", &["\"imagenet\"", "mnist or cifar"]);
+    folder.write("empty.toml", &format!("title = \"t\"\n{line}"));
+    folder.refuses("experiment run empty.toml", &["empty.toml", "data, seeds, rounds"]);
 }
 
 /// What does not depend on how long anything took.
@@ -102,6 +106,20 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     fs::remove_dir_all(&cells[1]).unwrap();
     folder.succeeds(run);
     assert_eq!(untimed(&fs::read_to_string(folder.path("results/digits-quick.csv")).unwrap()), untimed(&csv));
+
+    // One that fails: what remains are the seeds that every line has.
+    let second = cells.iter().find(|path| path.join("itl-1").exists()).unwrap();
+    fs::remove_dir_all(second).unwrap();
+    fs::create_dir(second).unwrap();
+    fs::write(second.join("note.txt"), "not a run").unwrap();
+    fs::remove_file(folder.path("results/digits-quick.csv")).unwrap();
+    let said = String::from_utf8(folder.homing(run).stderr).unwrap();
+    assert!(said.contains("1 of 12 cells failed") && said.contains("is not empty"), "{said}");
+    let part = fs::read_to_string(folder.path("results/digits-quick.csv")).unwrap();
+    assert_eq!(part.lines().count(), 1 + 6 * 3);
+    assert!(folder.succeeds("experiment compare digits-quick").contains("one seed"));
+    fs::remove_dir_all(second).unwrap();
+    folder.succeeds(run);
 
     fs::remove_file(folder.path("results/digits-quick.png")).unwrap();
     folder.succeeds("experiment plot digits-quick");

@@ -280,13 +280,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// A command line without the command.
-fn parse<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = T>) -> Result<Asked> {
-    let command = Asked::augment_args(clap::Command::new("finetune").no_binary_name(true));
-    let matches = command.try_get_matches_from(arguments);
+/// A command line without the command and without the folder of the run.
+fn parse<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<Asked> {
+    let command = Arguments::augment_args(clap::Command::new("finetune").no_binary_name(true));
+    let matches = command.try_get_matches_from(arguments.into_iter().map(Into::into).chain(["--run=-".into()]));
     let first =
         |error: clap::Error| anyhow!(error.to_string().lines().next().unwrap_or_default().replace("error: ", ""));
-    Ok(Asked::from_arg_matches(&matches.map_err(first)?)?)
+    Ok(Arguments::from_arg_matches(&matches.map_err(first)?)?.asked)
 }
 
 /// Checks the arguments of runs over the same data, and makes what they share: the feature maps of a frozen trunk. A hash of

@@ -26,7 +26,8 @@ const OWN: [(&str, &str); 7] = [
     ("InformationDensity", "#e69f00"),
     ("VTL", "#7f7f7f"),
 ];
-const OTHERS: [&str; 7] = ["#56b4e9", "#8c6d31", "#5254a3", "#ad494a", "#637939", "#ce6dbd", "#17becf"];
+const OTHERS: [&str; 9] =
+    ["#56b4e9", "#8c6d31", "#5254a3", "#ad494a", "#637939", "#ce6dbd", "#17becf", "#bcbd22", "#5c1a1b"];
 
 const RANDOM: &str = "Random";
 
@@ -47,7 +48,10 @@ pub fn draw(plan: &Plan, tidy: &Tidy, folder: &Path) -> Result<()> {
             Some(_) => ends(plan, tidy, figure, &colours),
             None => curves(&series, tidy, figure, &colours),
         };
-        let layout = layout(plan, &panel).with_y_label(label);
+        let mut layout = layout(plan, &panel).with_y_label(label);
+        if plan.varies().is_some() {
+            layout = around(layout, &panel);
+        }
         layouts.push(if figure == Figure::TaskShare { layout.with_y_axis_min(0.0) } else { layout });
         plots.push(panel);
     }
@@ -150,6 +154,21 @@ fn layout(plan: &Plan, panel: &[Plot]) -> Layout {
         }
         None => layout.with_x_label("examples picked"),
     }
+}
+
+/// With room for the errors, which a panel's own range leaves out.
+fn around(layout: Layout, panel: &[Plot]) -> Layout {
+    let lines = panel.iter().filter_map(|plot| if let Plot::Line(line) = plot { Some(line) } else { None });
+    let points = lines.flat_map(|line| &line.data);
+    let (low, high) = points.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
+        let (below, above) = point.y_err.unwrap_or_default();
+        (low.min(point.y - below), high.max(point.y + above))
+    });
+    if low > high {
+        return layout;
+    }
+    let step = if high - low > 20.0 { 5.0 } else { 1.0 };
+    layout.with_y_axis_min((low / step).floor() * step).with_y_axis_max((high / step).ceil() * step)
 }
 
 fn notes(plan: &Plan, tidy: &Tidy) -> String {

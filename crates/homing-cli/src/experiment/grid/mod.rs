@@ -89,7 +89,8 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, how: &How) -> Result<()> {
     let busy = || format!("another experiment runs in {}; wait for it, or give --out another folder", folder.display());
     let _lock = lock::hold(file, busy)?;
     let written = table(out, &plan);
-    if let Ok(larger) = Tidy::read(&written)
+    let held = Tidy::read(&written).ok();
+    if let Some(larger) = &held
         && (larger.seeds() > plan.seeds as usize || larger.rounds() > plan.rounds())
     {
         bail!(
@@ -99,9 +100,22 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, how: &How) -> Result<()> {
             larger.rounds()
         );
     }
+    let mut held = held.map_or(0, |held| held.seeds());
     let places: Vec<Place<'_>> = cells.iter().map(|cell| Place::new(cell, &data, &folder)).collect();
+    // The seeds that every series has are a table already, should the run be interrupted.
+    let keep_whole_seeds = || {
+        let begun = places.iter().filter(|place| !place.is_done()).map(|place| place.cell.seed).min();
+        let whole = |place: &&Place<'_>| begun.is_none_or(|begun| place.cell.seed < begun);
+        let seeds = begun.map_or(plan.seeds, |begun| begun - seed) as usize;
+        if seeds > held {
+            held = seeds;
+            Tidy::collect(places.iter().filter(whole))?.write(&written)?;
+        }
+        Ok(())
+    };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    run::run(&places, plan.rounds(), how.jobs.map_or(cores, |jobs| jobs as usize), &how.device, how.quiet)?;
+    let jobs = how.jobs.map_or(cores, |jobs| jobs as usize);
+    run::run(&places, plan.rounds(), jobs, &how.device, how.quiet, keep_whole_seeds)?;
     let tidy = Tidy::collect(&places)?;
     tidy.write(&written)?;
     draw::draw(&plan, &tidy, out)?;

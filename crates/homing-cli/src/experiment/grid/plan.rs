@@ -38,6 +38,9 @@ const OWN: [(&str, &str); 21] = [
     own!("digits-quick"),
 ];
 
+/// What several of them have in common.
+const SETTINGS: [(&str, &str); 2] = [own!("settings/mnist"), own!("settings/cifar")];
+
 /// One figure or table.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -48,19 +51,35 @@ pub struct Plan {
     /// Where the paper has it; empty where it is not the paper's.
     #[serde(default)]
     pub paper: String,
+    /// A setting of ours to begin with.
+    like: Option<String>,
     /// Names that the data may have in the folder of data; the first that is there is taken.
+    #[serde(default)]
     data: Vec<String>,
+    #[serde(default)]
     pub seeds: u64,
     /// What differs from the paper.
     #[serde(default)]
     pub notes: Vec<String>,
     /// Of `homing finetune`, for every line.
+    #[serde(default)]
     arguments: Table,
     /// What is different with --quick.
     quick: Option<Quick>,
     pub lines: Vec<Line>,
     #[serde(default)]
     pub claims: Vec<Claim>,
+}
+
+/// Data, and how a network learns from them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Setting {
+    data: Vec<String>,
+    seeds: u64,
+    notes: Vec<String>,
+    arguments: Table,
+    quick: Quick,
 }
 
 #[derive(Deserialize)]
@@ -176,9 +195,12 @@ impl Plan {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             anyhow!("{name}.toml, line {line}: {}", error.message().replace('\n', ", "))
         };
-        let plan = Self { name: name.into(), ..toml::from_str(text).map_err(refused)? };
-        if plan.seeds == 0 || plan.rounds() == 0 || plan.lines.is_empty() {
-            bail!("{name}.toml needs seeds, rounds among its arguments, and a line");
+        let mut plan = Self { name: name.into(), ..toml::from_str(text).map_err(refused)? };
+        if let Some(like) = plan.like.take() {
+            plan.begin_with(setting(&like)?);
+        }
+        if plan.data.is_empty() || plan.seeds == 0 || plan.rounds() == 0 || plan.lines.is_empty() {
+            bail!("{name}.toml needs data, seeds, rounds among its arguments, and a line");
         }
         let known: Vec<String> = plan.series().iter().map(Series::label).collect();
         for (at, line) in plan.lines.iter().enumerate() {
@@ -199,6 +221,20 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// Takes what the file does not say itself.
+    fn begin_with(&mut self, setting: Setting) {
+        if self.data.is_empty() {
+            self.data = setting.data;
+        }
+        if self.seeds == 0 {
+            self.seeds = setting.seeds;
+        }
+        self.notes.splice(0..0, setting.notes);
+        let own = std::mem::replace(&mut self.arguments, setting.arguments);
+        self.arguments.extend(own);
+        self.quick.get_or_insert(setting.quick);
     }
 
     /// The version of minutes.
@@ -294,6 +330,15 @@ impl Line {
     fn varied(&self) -> impl Iterator<Item = (&String, &Vec<Value>)> {
         self.arguments.iter().filter_map(|(name, value)| Some((name, value.as_array()?)))
     }
+}
+
+/// The setting of a name.
+fn setting(name: &str) -> Result<Setting> {
+    let own = |(path, _): &&(&str, &str)| path.strip_prefix("settings/") == Some(name);
+    let Some((_, text)) = SETTINGS.iter().find(own) else {
+        bail!("there is no setting {name:?}; like takes mnist or cifar");
+    };
+    Ok(toml::from_str(text)?)
 }
 
 /// The command line of `homing finetune`.

@@ -34,6 +34,10 @@ impl<'a> Place<'a> {
         self.folder.join("results.csv")
     }
 
+    pub fn is_done(&self) -> bool {
+        self.results().exists()
+    }
+
     pub fn rounds(&self) -> usize {
         let Ok(entries) = fs::read_dir(&self.folder) else { return 0 };
         let count = |path: PathBuf| fs::read_dir(path.join("rounds")).map_or(0, Iterator::count);
@@ -70,12 +74,22 @@ struct Running<'a> {
     bar: ProgressBar,
 }
 
-/// Runs what is not done yet, `jobs` cells at a time.
-pub fn run(places: &[Place<'_>], rounds: usize, jobs: usize, device: &str, quiet: bool) -> Result<()> {
+/// Runs what is not done yet, `jobs` cells at a time and seed after seed; `keep` is called before the first and
+/// behind every one.
+pub fn run(
+    places: &[Place<'_>],
+    rounds: usize,
+    jobs: usize,
+    device: &str,
+    quiet: bool,
+    mut keep: impl FnMut() -> Result<()>,
+) -> Result<()> {
     let once: BTreeMap<&Path, &Place<'_>> = places.iter().rev().map(|place| (&*place.folder, place)).collect();
     let mut left: Vec<&Place<'_>> = places.iter().filter(|&place| std::ptr::eq(once[&*place.folder], place)).collect();
     let total = left.len();
-    left.retain(|place| !place.results().exists());
+    keep()?;
+    left.retain(|place| !place.is_done());
+    left.sort_by_key(|place| place.cell.seed);
     let board = Board::new(total, rounds, quiet);
     let threads = (std::thread::available_parallelism().map_or(1, usize::from) / jobs).max(1);
     let mut running: Vec<Running<'_>> = Vec::new();
@@ -100,6 +114,7 @@ pub fn run(places: &[Place<'_>], rounds: usize, jobs: usize, device: &str, quiet
                         done += 1;
                         board.done(&one, done);
                         let _ = fs::remove_file(one.place.log());
+                        keep()?;
                     } else {
                         failed.push((one.place.label(), last_line(&one.place.log())));
                     }

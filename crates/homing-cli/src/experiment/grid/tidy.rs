@@ -47,7 +47,7 @@ struct Times {
 pub struct Tidy(pub Vec<Row>);
 
 impl Tidy {
-    pub fn collect(places: &[Place<'_>]) -> Result<Self> {
+    pub fn collect<'a>(places: impl IntoIterator<Item = &'a Place<'a>>) -> Result<Self> {
         let mut rows = Vec::new();
         for Place { cell, folder } in places {
             let found: Vec<Found> = records(&folder.join("results.csv"))?;
