@@ -151,6 +151,11 @@ impl Inputs {
         matches!(self.values, Values::Pixels { .. } | Values::Files(_))
     }
 
+    /// Whether they are image files, which are decoded whenever they are read.
+    pub fn are_files(&self) -> bool {
+        matches!(self.values, Values::Files(_))
+    }
+
     /// The examples of `rows` one after the other, pixels as 0 to 255.
     pub fn read(&self, rows: &[usize]) -> Result<Vec<f32>> {
         self.check(rows)?;

@@ -12,6 +12,22 @@ pub fn device(name: &str) -> Result<Device> {
     }
 }
 
+/// Whether its memory is not the CPU's.
+pub(crate) fn is_apart(device: &Device) -> bool {
+    *device != Device::flex() && !is_torch_on_the_cpu(device)
+}
+
+#[cfg(feature = "libtorch")]
+#[allow(deprecated, reason = "as below")]
+fn is_torch_on_the_cpu(device: &Device) -> bool {
+    *device == Device::libtorch()
+}
+
+#[cfg(not(feature = "libtorch"))]
+fn is_torch_on_the_cpu(_: &Device) -> bool {
+    false
+}
+
 #[cfg(feature = "libtorch")]
 #[allow(deprecated, reason = "burn's own backends compile kernels for minutes before the first step")]
 fn torch(name: &str) -> Result<Device> {

@@ -8,15 +8,16 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use safetensors::SafeTensors;
 
+use crate::device::is_apart;
 use crate::draw::{Draw, Dropout};
 use crate::learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy, class_weights};
 use crate::{Error, Inputs, Result};
 
-/// Examples that a network is asked about at once, on the CPU and elsewhere.
+/// Examples that a network is asked about at once, on the CPU and on a device with a memory of its own.
 const CHUNK: [usize; 2] = [64, 1024];
 
-/// Most bytes of a set that is held on a device.
-const MOST_HELD: usize = 1 << 32;
+/// Most numbers that are held on a device: 4 GiB.
+const MOST_HELD: usize = 1 << 30;
 
 /// Streams of a seed's random numbers.
 const WEIGHTS: u64 = 0;
@@ -57,12 +58,7 @@ impl<N: Net> Network<N> {
 
     /// Examples that are asked about at once.
     fn chunk(&self) -> usize {
-        CHUNK[usize::from(self.is_remote())]
-    }
-
-    /// Whether the device's memory is its own, so that what lies elsewhere has to be copied to it.
-    fn is_remote(&self) -> bool {
-        self.device != Device::flex()
+        CHUNK[usize::from(is_apart(&self.device))]
     }
 
     fn copy_to_device(&mut self, inputs: &Inputs) -> Result<()> {
@@ -76,6 +72,7 @@ impl<N: Net> Network<N> {
         Ok(())
     }
 
+    /// What lies on the device already is a constant there, also while the network learns.
     fn tensor(&self, examples: Examples<'_>, at: &[usize], device: &Device) -> Result<Tensor<2>> {
         let size = self.net.size();
         if examples.inputs.size() != size {
@@ -131,9 +128,13 @@ impl<N: Net> Learner for Network<N> {
     }
 
     fn hold(&mut self, inputs: &Inputs) -> Result<()> {
-        let bytes = inputs.len() * inputs.size() * size_of::<f32>();
+        let numbers = |inputs: &Inputs| inputs.len() * inputs.size();
         let held = self.held.iter().any(|(held, _)| held.is_same(inputs));
-        if held || bytes > MOST_HELD || !self.is_remote() { Ok(()) } else { self.copy_to_device(inputs) }
+        let total: usize = self.held.iter().map(|(held, _)| numbers(held)).sum();
+        if held || !is_apart(&self.device) || inputs.are_files() || total + numbers(inputs) > MOST_HELD {
+            return Ok(());
+        }
+        self.copy_to_device(inputs)
     }
 
     fn last_layer(&self) -> Vec<f32> {
@@ -327,11 +328,19 @@ mod tests {
         let net = Mlp::new(4, &[5], 3, &mut Draw::new(0, 0, &device));
         let mut network = Network::new(net, &device, (127.5, 127.5));
         let look = |network: &Network<Mlp>| network.look(Examples { inputs: &inputs, rows: &[63, 0, 7, 7] }).unwrap();
-        let before = look(&network);
+        let train = Labelled { examples: Examples { inputs: &inputs, rows: &[3, 60, 31] }, labels: &[0, 1, 2] };
+        let until = Until::Epochs(3);
+        let lesson = Lesson { train, valid: None, until, rate: 0.1, batch: 2, reweight: true, seed: 0 };
+        let said = |network: &mut Network<Mlp>| {
+            network.restart(1);
+            let curve = network.fit(&lesson).unwrap();
+            let look = look(network);
+            (curve, look.hidden, look.outputs, network.gradients(train.examples, 1).unwrap())
+        };
+        let before = said(&mut network);
         network.copy_to_device(&inputs).unwrap();
         assert_eq!(network.held[0].1.dims(), [64, 4]);
-        let after = look(&network);
-        assert_eq!((before.hidden, before.outputs), (after.hidden, after.outputs));
+        assert_eq!(said(&mut network), before);
     }
 
     #[test]

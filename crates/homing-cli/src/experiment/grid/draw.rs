@@ -168,7 +168,8 @@ fn around(layout: Layout, panel: &[Plot]) -> Layout {
         return layout;
     }
     let step = if high - low > 20.0 { 5.0 } else { 1.0 };
-    layout.with_y_axis_min((low / step).floor() * step).with_y_axis_max((high / step).ceil() * step)
+    let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+    layout.with_y_axis_min(low).with_y_axis_max(high.max(low + step))
 }
 
 fn notes(plan: &Plan, tidy: &Tidy) -> String {

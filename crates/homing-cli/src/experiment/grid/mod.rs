@@ -89,8 +89,8 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, how: &How) -> Result<()> {
     let busy = || format!("another experiment runs in {}; wait for it, or give --out another folder", folder.display());
     let _lock = lock::hold(file, busy)?;
     let written = table(out, &plan);
-    let held = Tidy::read(&written).ok();
-    if let Some(larger) = &held
+    let earlier = Tidy::read(&written).ok();
+    if let Some(larger) = &earlier
         && (larger.seeds() > plan.seeds as usize || larger.rounds() > plan.rounds())
     {
         bail!(
@@ -100,15 +100,15 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, how: &How) -> Result<()> {
             larger.rounds()
         );
     }
-    let mut held = held.map_or(0, |held| held.seeds());
+    let mut written_seeds = earlier.map_or(0, |earlier| earlier.seeds());
     let places: Vec<Place<'_>> = cells.iter().map(|cell| Place::new(cell, &data, &folder)).collect();
     // The seeds that every series has are a table already, should the run be interrupted.
     let keep_whole_seeds = || {
-        let begun = places.iter().filter(|place| !place.is_done()).map(|place| place.cell.seed).min();
-        let whole = |place: &&Place<'_>| begun.is_none_or(|begun| place.cell.seed < begun);
-        let seeds = begun.map_or(plan.seeds, |begun| begun - seed) as usize;
-        if seeds > held {
-            held = seeds;
+        let open = places.iter().filter(|place| !place.is_done()).map(|place| place.cell.seed).min();
+        let whole = |place: &&Place<'_>| open.is_none_or(|open| place.cell.seed < open);
+        let seeds = open.map_or(plan.seeds, |open| open - seed) as usize;
+        if seeds > written_seeds {
+            written_seeds = seeds;
             Tidy::collect(places.iter().filter(whole))?.write(&written)?;
         }
         Ok(())

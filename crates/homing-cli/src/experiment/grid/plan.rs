@@ -197,7 +197,7 @@ impl Plan {
         };
         let mut plan = Self { name: name.into(), ..toml::from_str(text).map_err(refused)? };
         if let Some(like) = plan.like.take() {
-            plan.begin_with(setting(&like)?);
+            plan.begin_with(setting(&like).with_context(|| format!("{name}.toml cannot be used"))?);
         }
         if plan.data.is_empty() || plan.seeds == 0 || plan.rounds() == 0 || plan.lines.is_empty() {
             bail!("{name}.toml needs data, seeds, rounds among its arguments, and a line");

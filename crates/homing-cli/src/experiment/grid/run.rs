@@ -87,7 +87,7 @@ pub fn run(
     let once: BTreeMap<&Path, &Place<'_>> = places.iter().rev().map(|place| (&*place.folder, place)).collect();
     let mut left: Vec<&Place<'_>> = places.iter().filter(|&place| std::ptr::eq(once[&*place.folder], place)).collect();
     let total = left.len();
-    keep()?;
+    let mut kept = keep();
     left.retain(|place| !place.is_done());
     left.sort_by_key(|place| place.cell.seed);
     let board = Board::new(total, rounds, quiet);
@@ -114,7 +114,7 @@ pub fn run(
                         done += 1;
                         board.done(&one, done);
                         let _ = fs::remove_file(one.place.log());
-                        keep()?;
+                        kept = kept.and(keep());
                     } else {
                         failed.push((one.place.label(), last_line(&one.place.log())));
                     }
@@ -126,6 +126,7 @@ pub fn run(
         std::thread::sleep(PAUSE);
     }
     board.finish();
+    kept?;
     match &failed[..] {
         [] => Ok(()),
         [(label, why), ..] => bail!("{} of {total} cells failed; {label}: {why}", failed.len()),
