@@ -12,20 +12,10 @@ pub fn device(name: &str) -> Result<Device> {
     }
 }
 
-/// Whether its memory is not the CPU's.
+/// Whether its memory is another than the CPU's.
 pub(crate) fn is_apart(device: &Device) -> bool {
-    *device != Device::flex() && !is_torch_on_the_cpu(device)
-}
-
-#[cfg(feature = "libtorch")]
-#[allow(deprecated, reason = "as below")]
-fn is_torch_on_the_cpu(device: &Device) -> bool {
-    *device == Device::libtorch()
-}
-
-#[cfg(not(feature = "libtorch"))]
-fn is_torch_on_the_cpu(_: &Device) -> bool {
-    false
+    let cpus = ["cpu", "torch"].map(self::device);
+    !cpus.iter().flatten().any(|cpu| cpu == device)
 }
 
 #[cfg(feature = "libtorch")]

@@ -65,15 +65,14 @@ impl<N: Net> Network<N> {
         let all: Vec<usize> = (0..inputs.len()).collect();
         let mut held = Tensor::empty([all.len(), inputs.size()], &self.device);
         for at in all.chunks(self.chunk()) {
-            let part = self.tensor(Examples { inputs, rows: &all }, at, &self.device)?;
+            let part = self.tensor(Examples { inputs, rows: &all }, at)?;
             held = held.slice_assign([at[0]..at[0] + at.len(), 0..inputs.size()], part);
         }
         self.held.push((inputs.clone(), held));
         Ok(())
     }
 
-    /// What lies on the device already is a constant there, also while the network learns.
-    fn tensor(&self, examples: Examples<'_>, at: &[usize], device: &Device) -> Result<Tensor<2>> {
+    fn tensor(&self, examples: Examples<'_>, at: &[usize]) -> Result<Tensor<2>> {
         let size = self.net.size();
         if examples.inputs.size() != size {
             return Err(Error::Shape { expected: size, got: examples.inputs.size() });
@@ -86,7 +85,7 @@ impl<N: Net> Network<N> {
         let mut values = examples.inputs.read(&rows)?;
         let (shift, scale) = self.scale;
         values.iter_mut().for_each(|value| *value = (*value - shift) / scale);
-        Ok(Tensor::from_data(TensorData::new(values, [rows.len(), size]), device))
+        Ok(Tensor::from_data(TensorData::new(values, [rows.len(), size]), &self.device))
     }
 
     /// Takes one step on the examples at `at`; the network after it, and the loss before, which is not waited for.
@@ -98,7 +97,7 @@ impl<N: Net> Network<N> {
         class_weights: &[f32],
         adam: &mut Adam,
     ) -> Result<(N, Tensor<1>)> {
-        let x = self.tensor(lesson.train.examples, at, &adam.device)?;
+        let x = self.tensor(lesson.train.examples, at)?;
         let labels: Vec<i64> = at.iter().map(|&i| i64::from(lesson.train.labels[i])).collect();
         let weights: Vec<f32> = labels.iter().map(|&label| class_weights[label as usize]).collect();
         let total: f32 = weights.iter().sum();
@@ -149,7 +148,7 @@ impl<N: Net> Learner for Network<N> {
         let mut look = Look { hidden: Vec::new(), width, outputs: Vec::new(), classes, biased: self.is_biased() };
         let all: Vec<usize> = (0..examples.rows.len()).collect();
         for at in all.chunks(self.chunk()) {
-            let hidden = self.net.hidden(self.tensor(examples, at, &self.device)?, &mut Dropout::Off);
+            let hidden = self.net.hidden(self.tensor(examples, at)?, &mut Dropout::Off);
             let outputs = self.net.head().forward(hidden.clone());
             look.hidden.extend(numbers(hidden));
             look.outputs.extend(numbers(outputs));
@@ -220,9 +219,8 @@ impl<N: Net> Learner for Network<N> {
     }
 
     fn gradients(&self, examples: Examples<'_>, at: usize) -> Result<Vec<f32>> {
-        let device = self.device.clone().autodiff();
         let net = self.net.clone().train();
-        let x = self.tensor(examples, &[at], &device)?;
+        let x = self.tensor(examples, &[at])?;
         let mut all = Vec::new();
         for class in 0..self.classes() {
             // A backward pass uses the forward one up.
