@@ -36,6 +36,7 @@ fn every_homing_command_of_the_readme_runs() {
         let line = line.replace("pool.parquet", "pool.jsonl").replace("targets.parquet", "targets.jsonl");
         // A few rounds are enough to see that they run.
         let line = line.replace("--rounds 30", "--rounds 2").replace("--seeds 3", "--seeds 1");
+        let line = line.replace("run mnist-main --quick", "run mnist-main --quick --rounds 2 --seeds 1");
         if cfg!(not(feature = "train"))
             && ["finetune", "embed", "digits-quick", "mnist-main"].iter().any(|name| line.contains(name))
         {
