@@ -68,15 +68,17 @@ fn bad_input_gets_one_sentence() {
     folder.refuses("experiment run type.toml", &["type.toml, line 1"]);
     folder.refuses("experiment run digits-quick --seeds 0", &["--seeds"]);
     folder.write("who.toml", &plan(line, "[[claims]]\nsays = \"s\"\nhigher = \"a\"\nlower = [\"b\"]\n"));
-    folder.refuses("experiment run who.toml", &["\"b\"", "no line"]);
+    folder.refuses("experiment run who.toml", &["\"b\"", "no line", "\"a\""]);
     folder.write("rule.toml", &plan("[[lines]]\nname = \"a\"\nrule = \"itll\"\n", ""));
     folder.refuses("experiment run rule.toml", &["itll"]);
     folder.write("flag.toml", &plan(&format!("{line}speed = 3\n"), ""));
-    folder.refuses("experiment run flag.toml", &["--speed"]);
+    folder.refuses("experiment run flag.toml", &["flag", "--speed"]);
+    folder.write("typo.toml", &plan(&format!("{line}batch-sze = 3\n"), ""));
+    folder.refuses("experiment run typo.toml", &["--batch-sze", "'--batch-size'"]);
     folder.write("like.toml", &format!("title = \"t\"\nlike = \"imagenet\"\n{line}"));
     folder.refuses("experiment run like.toml", &["\"imagenet\"", "mnist or cifar"]);
     folder.write("empty.toml", &format!("title = \"t\"\n{line}"));
-    folder.refuses("experiment run empty.toml", &["empty.toml", "data, seeds, rounds"]);
+    folder.refuses("experiment run empty.toml", &["empty.toml", "data = "]);
 }
 
 /// What does not depend on how long anything took.
@@ -92,7 +94,7 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     let said = folder.succeeds(run);
     assert!(said.contains("ITL is more accurate than random picks"), "{said}");
     let csv = fs::read_to_string(folder.path("results/digits-quick.csv")).unwrap();
-    assert_eq!(csv.lines().count(), 1 + 6 * 2 * 3, "lines, seeds and rounds: {csv}");
+    assert_eq!(csv.lines().count(), 1 + 7 * 2 * 3, "lines, seeds and rounds: {csv}");
     let png = fs::read(folder.path("results/digits-quick.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG"));
     assert!(fs::read_to_string(folder.path("results/digits-quick.svg")).unwrap().contains("InformationDensity"));
@@ -101,7 +103,7 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     let cells: Vec<_> =
         fs::read_dir(folder.path("results/cells")).unwrap().flatten().map(|entry| entry.path()).collect();
     let cells: Vec<_> = cells.into_iter().filter(|path| path.join("results.csv").exists()).collect();
-    assert_eq!(cells.len(), 6 * 2);
+    assert_eq!(cells.len(), 7 * 2);
     fs::remove_file(cells[0].join("results.csv")).unwrap();
     fs::remove_dir_all(&cells[1]).unwrap();
     folder.succeeds(run);
@@ -114,9 +116,9 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     fs::write(second.join("note.txt"), "not a run").unwrap();
     fs::remove_file(folder.path("results/digits-quick.csv")).unwrap();
     let said = String::from_utf8(folder.homing(run).stderr).unwrap();
-    assert!(said.contains("1 of 12 cells failed") && said.contains("is not empty"), "{said}");
+    assert!(said.contains("1 of 14 cells failed") && said.contains("is not empty"), "{said}");
     let part = fs::read_to_string(folder.path("results/digits-quick.csv")).unwrap();
-    assert_eq!(part.lines().count(), 1 + 6 * 3);
+    assert_eq!(part.lines().count(), 1 + 7 * 3);
     assert!(folder.succeeds("experiment compare digits-quick").contains("one seed"));
     fs::remove_dir_all(second).unwrap();
     folder.succeeds(run);

@@ -284,9 +284,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn parse<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<Asked> {
     let command = Arguments::augment_args(clap::Command::new("finetune").no_binary_name(true));
     let matches = command.try_get_matches_from(arguments.into_iter().map(Into::into).chain(["--run=-".into()]));
-    let first =
-        |error: clap::Error| anyhow!(error.to_string().lines().next().unwrap_or_default().replace("error: ", ""));
-    Ok(Arguments::from_arg_matches(&matches.map_err(first)?)?.asked)
+    let short = |error: clap::Error| {
+        let text = error.to_string();
+        let tip = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
+        let first = text.lines().next().unwrap_or_default().replace("error: ", "");
+        anyhow!(tip.map_or(first.clone(), |tip| format!("{first}; {tip}")))
+    };
+    Ok(Arguments::from_arg_matches(&matches.map_err(short)?)?.asked)
 }
 
 /// Checks the arguments of runs over the same data, and makes what they share: the feature maps of a frozen trunk. A hash of

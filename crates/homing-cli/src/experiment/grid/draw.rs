@@ -31,7 +31,7 @@ const OTHERS: [&str; 9] =
 
 const RANDOM: &str = "Random";
 
-const PANELS: [(Figure, &str); 2] = [(Figure::Accuracy, "accuracy, %"), (Figure::TaskShare, "picks from the task, %")];
+const PANELS: [(Figure, &str); 2] = [(Figure::Accuracy, "accuracy"), (Figure::TaskShare, "picks from the task")];
 
 /// Writes NAME.svg and NAME.png.
 pub fn draw(plan: &Plan, tidy: &Tidy, folder: &Path) -> Result<()> {
@@ -48,10 +48,11 @@ pub fn draw(plan: &Plan, tidy: &Tidy, folder: &Path) -> Result<()> {
             Some(_) => ends(plan, tidy, figure, &colours),
             None => curves(&series, tidy, figure, &colours),
         };
-        let mut layout = layout(plan, &panel).with_y_label(label);
-        if plan.varies().is_some() {
-            layout = around(layout, &panel);
-        }
+        let layout = layout(plan, &panel);
+        let layout = match plan.varies() {
+            Some(_) => around(layout, &panel).with_y_label(format!("{label} at the end, %")),
+            None => layout.with_y_label(format!("{label}, %")),
+        };
         layouts.push(if figure == Figure::TaskShare { layout.with_y_axis_min(0.0) } else { layout });
         plots.push(panel);
     }

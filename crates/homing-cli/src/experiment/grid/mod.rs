@@ -21,22 +21,26 @@ use tidy::Tidy;
 
 const RESULTS: &str = "results";
 
+fn at_least_one(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|&count| count > 0).ok_or_else(|| "give a number of at least 1".into())
+}
+
 /// How to run a grid.
 #[derive(Args)]
 #[command(next_help_heading = "Of networks")]
 pub struct How {
     /// Seeds; the experiment's own by default.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_parser = at_least_one)]
     seeds: Option<u64>,
     /// Rounds; the experiment's own by default.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_parser = at_least_one)]
     rounds: Option<u64>,
     /// Fewer seeds and rounds: minutes on two cores.
     #[arg(long)]
     quick: bool,
     /// Cells that run at once, each a process; as many as there are cores by default.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: Option<u32>,
+    #[arg(long, value_parser = at_least_one)]
+    jobs: Option<u64>,
     /// cpu; in builds with libtorch also torch and cuda:0.
     #[arg(long, default_value = "cpu")]
     device: String,
@@ -80,7 +84,8 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, how: &How) -> Result<()> {
     let plan = if how.quick { plan.quick()? } else { plan };
     let plan = plan.with(how.seeds, how.rounds);
     let cells = plan.cells(&how.data, seed)?;
-    let data = finetune::prepare(cells.iter().map(|cell| &cell.arguments[..]), &how.device)?;
+    let data = finetune::prepare(cells.iter().map(|cell| &cell.arguments[..]), &how.device)
+        .with_context(|| format!("{} cannot be run", plan.name))?;
     let out = out.unwrap_or(Path::new(RESULTS));
     let folder = out.join("cells");
     fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;

@@ -126,6 +126,20 @@ pub struct Claim {
     pub when: When,
 }
 
+impl Claim {
+    /// The figure that it is about.
+    pub fn about(&self) -> &'static str {
+        match (self.of, self.when) {
+            (Figure::Accuracy, When::Early) => "early accuracy",
+            (Figure::Accuracy, When::Mean) => "mean accuracy",
+            (Figure::Accuracy, When::End) => "accuracy at the end",
+            (Figure::TaskShare, When::Early) => "early picks from the task",
+            (Figure::TaskShare, When::Mean) => "mean share of the task",
+            (Figure::TaskShare, When::End) => "picks from the task",
+        }
+    }
+}
+
 fn once() -> f64 {
     1.0
 }
@@ -199,8 +213,14 @@ impl Plan {
         if let Some(like) = plan.like.take() {
             plan.begin_with(setting(&like).with_context(|| format!("{name}.toml cannot be used"))?);
         }
-        if plan.data.is_empty() || plan.seeds == 0 || plan.rounds() == 0 || plan.lines.is_empty() {
-            bail!("{name}.toml needs data, seeds, rounds among its arguments, and a line");
+        let missing = [
+            (plan.data.is_empty(), "data = [\"FILE\"]"),
+            (plan.seeds == 0, "seeds = NUMBER"),
+            (plan.rounds() == 0, "rounds = NUMBER among its arguments"),
+            (plan.lines.is_empty(), "a line"),
+        ];
+        if let Some((_, what)) = missing.into_iter().find(|(missing, _)| *missing) {
+            bail!("{name}.toml needs {what}");
         }
         let known: Vec<String> = plan.series().iter().map(Series::label).collect();
         for (at, line) in plan.lines.iter().enumerate() {
@@ -214,7 +234,10 @@ impl Plan {
         for claim in &plan.claims {
             let named = claim.higher.iter().chain(&claim.lower).chain(claim.same.iter().flatten());
             if let Some(unknown) = named.into_iter().find(|name| !known.contains(*name)) {
-                bail!("the claim {:?} names {unknown:?}, which is no line", claim.says);
+                let near = known.iter().filter(|label| label.starts_with(&format!("{unknown}, "))).cloned();
+                let near = near.collect::<Vec<_>>().join("\" or \"");
+                let near = if near.is_empty() { known.join("\", \"") } else { near };
+                bail!("the claim {:?} names {unknown:?}, which is no line; name \"{near}\"", claim.says);
             }
             if claim.same.is_some() == claim.higher.is_some() || claim.higher.is_some() == claim.lower.is_empty() {
                 bail!("the claim {:?} needs either higher and lower, or same", claim.says);
@@ -243,6 +266,7 @@ impl Plan {
             bail!("{} has no quick version; leave --quick out, or give --seeds and --rounds", self.name);
         };
         self.name.push_str("-quick");
+        self.notes.insert(0, "The quick version: fewer rounds, seeds and images.".into());
         self.seeds = quick.seeds.unwrap_or(self.seeds);
         self.arguments.extend(quick.arguments);
         Ok(self)

@@ -61,10 +61,11 @@ fn figures(plan: &Plan, tidy: &Tidy) -> Table {
 
 fn judged(plan: &Plan, tidy: &Tidy) -> Table {
     let mut table = plain_table();
-    table.set_header(["claim", "difference, points", "p", ""]);
+    table.set_header(["claim", "of", "difference, points", "p", ""]);
     for verdict in claims::verdicts(plan, tidy) {
         table.add_row([
             verdict.claim.says.clone(),
+            verdict.claim.about().into(),
             verdict.difference.map_or_else(String::new, |(mean, error)| match verdict.p {
                 Some(_) => format!("{mean:+.1} ± {error:.1}"),
                 None => format!("{mean:+.1}"),
