@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, FromArgMatches};
@@ -41,8 +42,8 @@ pub struct Arguments {
     quiet: bool,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&count| count > 0).ok_or_else(|| "give a number of at least 1".into())
+pub fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    text.parse().ok().filter(|count| *count > T::from(0)).ok_or_else(|| "give a number of at least 1".into())
 }
 
 /// What a run depends on: its plan.
@@ -78,7 +79,7 @@ struct Choosing {
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     against: Option<Vec<String>>,
     /// How often to choose, label and fine-tune.
-    #[arg(long, default_value_t = 30, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 30, value_parser = at_least_one::<usize>)]
     rounds: usize,
     /// Picks a round.
     #[arg(long, default_value_t = 1)]
@@ -87,7 +88,7 @@ struct Choosing {
     #[arg(long, default_value = "sample:1000")]
     candidates: String,
     /// Targets that a round looks at, drawn from all of them.
-    #[arg(long, value_name = "COUNT", value_parser = at_least_one)]
+    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>)]
     targets_a_round: Option<usize>,
     /// last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
     #[arg(long, default_value = "last-layer")]
@@ -121,7 +122,7 @@ struct Learning {
     #[arg(long)]
     epochs: Option<usize>,
     /// Epochs without a rise of that accuracy before a lesson ends.
-    #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 20, value_parser = at_least_one::<usize>)]
     patience: usize,
     /// Most epochs a round.
     #[arg(long, default_value_t = 100)]
@@ -133,7 +134,7 @@ struct Learning {
     #[arg(long)]
     rate: Option<f64>,
     /// Most examples a step.
-    #[arg(long, default_value_t = 64, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 64, value_parser = at_least_one::<usize>)]
     step_size: usize,
     /// Let every class weigh as much as it has examples, in place of the same for all.
     #[arg(long)]

@@ -4,6 +4,7 @@ mod claims;
 mod draw;
 mod plan;
 mod run;
+mod setting;
 mod show;
 mod tidy;
 
@@ -21,25 +22,21 @@ use tidy::Tidy;
 
 const RESULTS: &str = "results";
 
-fn at_least_one(text: &str) -> Result<u64, String> {
-    text.parse().ok().filter(|&count| count > 0).ok_or_else(|| "give a number of at least 1".into())
-}
-
 /// How to run a grid.
 #[derive(Args)]
 #[command(next_help_heading = "Of networks")]
 pub struct How {
     /// Seeds; the experiment's own by default.
-    #[arg(long, value_parser = at_least_one)]
+    #[arg(long, value_parser = finetune::at_least_one::<u64>)]
     seeds: Option<u64>,
     /// Rounds; the experiment's own by default.
-    #[arg(long, value_parser = at_least_one)]
+    #[arg(long, value_parser = finetune::at_least_one::<u64>)]
     rounds: Option<u64>,
     /// Fewer seeds and rounds: minutes on two cores.
     #[arg(long)]
     quick: bool,
     /// Cells that run at once, each a process; as many as there are cores by default.
-    #[arg(long, value_parser = at_least_one)]
+    #[arg(long, value_parser = finetune::at_least_one::<u64>)]
     jobs: Option<u64>,
     /// cpu; in builds with libtorch also torch and cuda:0.
     #[arg(long, default_value = "cpu")]

@@ -7,6 +7,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::setting::Setting;
+
 macro_rules! own {
     ($name:literal) => {
         ($name, include_str!(concat!("../../../../../experiments/", $name, ".toml")))
@@ -38,9 +40,6 @@ const OWN: [(&str, &str); 21] = [
     own!("digits-quick"),
 ];
 
-/// What several of them have in common.
-const SETTINGS: [(&str, &str); 2] = [own!("settings/mnist"), own!("settings/cifar")];
-
 /// One figure or table.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -71,20 +70,9 @@ pub struct Plan {
     pub claims: Vec<Claim>,
 }
 
-/// Data, and how a network learns from them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Setting {
-    data: Vec<String>,
-    seeds: u64,
-    notes: Vec<String>,
-    arguments: Table,
-    quick: Quick,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Quick {
+pub struct Quick {
     seeds: Option<u64>,
     #[serde(default)]
     arguments: Table,
@@ -211,7 +199,7 @@ impl Plan {
         };
         let mut plan = Self { name: name.into(), ..toml::from_str(text).map_err(refused)? };
         if let Some(like) = plan.like.take() {
-            plan.begin_with(setting(&like).with_context(|| format!("{name}.toml cannot be used"))?);
+            plan.begin_with(Setting::named(&like).with_context(|| format!("{name}.toml cannot be used"))?);
         }
         let missing = [
             (plan.data.is_empty(), "data = [\"FILE\"]"),
@@ -354,15 +342,6 @@ impl Line {
     fn varied(&self) -> impl Iterator<Item = (&String, &Vec<Value>)> {
         self.arguments.iter().filter_map(|(name, value)| Some((name, value.as_array()?)))
     }
-}
-
-/// The setting of a name.
-fn setting(name: &str) -> Result<Setting> {
-    let own = |(path, _): &&(&str, &str)| path.strip_prefix("settings/") == Some(name);
-    let Some((_, text)) = SETTINGS.iter().find(own) else {
-        bail!("there is no setting {name:?}; like takes mnist or cifar");
-    };
-    Ok(toml::from_str(text)?)
 }
 
 /// The command line of `homing finetune`.
