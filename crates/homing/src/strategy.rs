@@ -5,8 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::rules::{
-    Cosine, Ctl, DistanceSquared, InformationDensity, Itl, LeastConfidence, MaxDist, MaxEntropy, MaxMargin, Rule,
-    TargetNoise, Uncertainty, UndirectedItl, Uniform, Vtl, Wants,
+    Cosine, Ctl, DistanceSquared, InformationDensity, Itl, ItlValue, LeastConfidence, MaxDist, MaxEntropy, MaxMargin,
+    Rule, TargetNoise, Uncertainty, UndirectedItl, Uniform, Vtl, Wants,
 };
 use crate::{Error, Result};
 
@@ -78,6 +78,8 @@ strategies! {
         "½ ln( Var(y_x|D) / Var(y_x|y_A,D) )", "most information about the targets", "Eq. 21", adds "information";
     "itl-exact" Sequential Largest Given Itl(TargetNoise::Free),
         "½ ln( Var(y_x|D) / Var(y_x|f_A,D) )", "the same, targets without noise", "Eq. 1", adds "information";
+    "itl-value" Sequential Largest Given ItlValue,
+        "½ ln( Var(f_x|D) / Var(f_x|y_A,D) )", "the same without ρ² in the ratio, as the authors' code", "–";
     "ctl" Sequential Largest Given Ctl,
         "Σ_a Cor(f_x, f_a|D)", "most correlated with the targets", "§3, App. E";
     "vtl" Sequential Largest Given Vtl,

@@ -1,6 +1,7 @@
 //! The same questions to every row of the strategy table.
 
-use homing::{Embeddings, Ended, Engine, Error, Plan, STRATEGIES, Selection, Strategy, Task};
+use homing::rules::{Candidate, Rule, Wants};
+use homing::{Batch, Choice, Embeddings, Ended, Engine, Error, Plan, STRATEGIES, Selection, Strategy, Task};
 
 use crate::oracle::{points, rng, run, uniform_rows, view};
 
@@ -33,6 +34,27 @@ impl Data {
             ..Task::new(points(&self.pool, DIM), Some(points(&self.targets, DIM)))
         }
     }
+}
+
+/// A rule of one's own.
+struct Spread;
+
+impl Rule for Spread {
+    fn wants(&self) -> Wants {
+        Wants { var: true, ..Wants::default() }
+    }
+
+    fn score(&self, x: &Candidate<'_>) -> f64 {
+        x.var.sqrt()
+    }
+}
+
+#[test]
+fn a_rule_of_one_s_own_picks_as_a_named_one_does() {
+    let data = data(40);
+    let own = Strategy::new("spread", Spread, Batch::Sequential, Choice::Largest);
+    let named = run(&data.task(), &plan(&"uncertainty".parse().unwrap(), 12));
+    assert_eq!(run(&data.task(), &plan(&own, 12)).indices(), named.indices());
 }
 
 fn strategies() -> impl Iterator<Item = Strategy> {

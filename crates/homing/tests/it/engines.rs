@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::oracle::{rng, run};
 
-pub const RULES: [&str; 6] = ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "uncertainty"];
+pub const RULES: [&str; 7] = ["itl", "itl-exact", "itl-value", "vtl", "ctl", "undirected-itl", "uncertainty"];
 
 /// Rows in clusters with a decaying spectrum, as embeddings of real data have.
 pub fn clustered(rng: &mut ChaCha8Rng, rows: usize, dim: usize, clusters: usize) -> Vec<f32> {

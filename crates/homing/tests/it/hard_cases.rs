@@ -13,7 +13,7 @@ fn identical_rows_go_by_index_wherever_they_stand() {
     let pool = view(&s);
     let targets = view(&uniform_rows(&mut rng, 4, 7));
     let task = Task::new(points(&pool, 7), Some(points(&targets, 7)));
-    for rule in ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "max-dist", "cosine", "itl-top-b"] {
+    for rule in ["itl", "itl-exact", "itl-value", "vtl", "ctl", "undirected-itl", "max-dist", "cosine", "itl-top-b"] {
         let selection = run(&task, &Plan { strategy: rule.parse().unwrap(), count: 20, ..Plan::default() });
         for (i, pick) in selection.picks.iter().enumerate() {
             let earlier = &selection.indices()[..i];
@@ -37,7 +37,7 @@ fn noise_from_1e_6_to_1e3_with_norms_from_1e_3_to_1e3() {
             s[40] = s[3].clone();
             let (pool, target) = (view(&s), view(&a));
             let task = Task::new(points(&pool, 5), Some(points(&target, 5)));
-            for rule in ["itl", "itl-exact", "vtl", "ctl", "undirected-itl"] {
+            for rule in ["itl", "itl-exact", "itl-value", "vtl", "ctl", "undirected-itl"] {
                 let plan =
                     Plan { strategy: rule.parse().unwrap(), count: 60, noise: Noise::Std(std), ..Plan::default() };
                 let selection = run(&task, &plan);
@@ -89,7 +89,7 @@ fn more_targets_than_dimensions() {
     let (s, a) = (uniform_rows(&mut rng, 80, 3), uniform_rows(&mut rng, 40, 3));
     let (pool, target) = (view(&s), view(&a));
     let task = Task::new(points(&pool, 3), Some(points(&target, 3)));
-    for rule in ["itl", "itl-exact", "vtl", "ctl"] {
+    for rule in ["itl", "itl-exact", "itl-value", "vtl", "ctl"] {
         for std in [0.01, 0.1, 1.0] {
             let plan = Plan { strategy: rule.parse().unwrap(), count: 10, noise: Noise::Std(std), ..Plan::default() };
             assert_greedy(rule, Oracle::new(&Linear, &s, &a, &[], std * std), &run(&task, &plan), 1e-7);
@@ -104,7 +104,7 @@ fn targets_inside_the_pool() {
     let a: Vec<Vec<f64>> = s[10..14].to_vec();
     let (pool, target) = (view(&s), view(&a));
     let task = Task::new(points(&pool, 8), Some(points(&target, 8)));
-    for rule in ["itl", "itl-exact", "vtl", "ctl"] {
+    for rule in ["itl", "itl-exact", "itl-value", "vtl", "ctl"] {
         let plan = Plan { strategy: rule.parse().unwrap(), count: 8, noise: Noise::Std(0.05), ..Plan::default() };
         let selection = run(&task, &plan);
         assert_greedy(rule, Oracle::new(&Linear, &s, &a, &[], 0.0025), &selection, 1e-7);

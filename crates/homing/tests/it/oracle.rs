@@ -107,6 +107,10 @@ impl Oracle {
         match rule {
             "itl" => itl(self.given_targets(rho)),
             "itl-exact" => itl(self.given_targets(0.0)),
+            "itl-value" => {
+                let joint = self.given_targets(rho);
+                (0..self.pool).map(|x| 0.5 * (k[x][x] / joint[x][x]).ln()).collect()
+            }
             "vtl" => (0..self.pool)
                 .map(|x| self.target_range().map(|a| k[x][a].powi(2)).sum::<f64>() / (k[x][x] + rho))
                 .collect(),

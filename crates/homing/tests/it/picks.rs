@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::oracle::{Oracle, assert_greedy, greedy, points, rng, run, uniform_rows, view};
 
-const SEQUENTIAL: [&str; 6] = ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "uncertainty"];
+const SEQUENTIAL: [&str; 7] = ["itl", "itl-exact", "itl-value", "vtl", "ctl", "undirected-itl", "uncertainty"];
 
 proptest! {
     #![proptest_config(crate::oracle::cases(64))]

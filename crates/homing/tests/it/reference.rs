@@ -3,22 +3,9 @@
 //! The inputs are made portably (see `tests/data/activeft.md`); activeft computes in f32, selects with repetition, and its
 //! ITL has no ρ² inside the logarithm.
 
-use homing::rules::{Candidate, Rule, TargetNoise, Wants};
-use homing::{Batch, Choice, Noise, Plan, Strategy, Task};
+use homing::{Noise, Plan, Strategy, Task};
 
 use crate::oracle::{points, run};
-
-struct ActiveftItl;
-
-impl Rule for ActiveftItl {
-    fn wants(&self) -> Wants {
-        Wants { var: true, var_given_targets: Some(TargetNoise::Noisy), ..Wants::default() }
-    }
-
-    fn score(&self, x: &Candidate<'_>) -> f64 {
-        if x.var > 0.0 { 0.5 * (x.var / x.var_given_targets).ln().max(0.0) } else { 0.0 }
-    }
-}
 
 fn inputs() -> (Vec<f64>, Vec<f64>) {
     let mut state: u64 = 1;
@@ -46,8 +33,8 @@ fn picks_and_values_of_activeft() {
             Some("None") | None => 0.01,
             Some(std) => std.parse::<f64>().unwrap().powi(2),
         };
-        let strategy = match rule {
-            "ITL" => Strategy::new("activeft-itl", ActiveftItl, Batch::Sequential, Choice::Largest),
+        let strategy: Strategy = match rule {
+            "ITL" => "itl-value".parse().unwrap(),
             // Undirected VTL is VTL with the pool as targets.
             "VTL" | "UndirectedVTL" => "vtl".parse().unwrap(),
             "CTL" => "ctl".parse().unwrap(),

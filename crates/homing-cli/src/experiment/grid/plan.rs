@@ -16,7 +16,7 @@ macro_rules! own {
 }
 
 /// The experiments that the binary carries.
-const OWN: [(&str, &str); 21] = [
+const OWN: [(&str, &str); 22] = [
     own!("mnist-main"),
     own!("cifar-main"),
     own!("batch-selection"),
@@ -36,6 +36,7 @@ const OWN: [(&str, &str); 21] = [
     own!("noise"),
     own!("conditioning"),
     own!("mnist-conditioning"),
+    own!("mnist-patience"),
     own!("digits-conditioning"),
     own!("digits-quick"),
 ];
