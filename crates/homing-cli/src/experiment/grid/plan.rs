@@ -34,9 +34,9 @@ const OWN: [(&str, &str); 22] = [
     own!("targets-a-round"),
     own!("target-count"),
     own!("noise"),
+    own!("ratio"),
     own!("conditioning"),
     own!("mnist-conditioning"),
-    own!("mnist-patience"),
     own!("digits-conditioning"),
     own!("digits-quick"),
 ];
