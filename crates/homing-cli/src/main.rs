@@ -14,6 +14,8 @@ mod explain;
 mod finetune;
 mod inputs;
 #[cfg(feature = "train")]
+mod interrupt;
+#[cfg(feature = "train")]
 mod lock;
 mod rules;
 mod select;

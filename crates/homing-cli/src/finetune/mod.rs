@@ -24,8 +24,8 @@ use results::Results;
 pub use results::{mean_and_error, with_error};
 use setup::Setup;
 
-use crate::lock;
 use crate::terminal::Bar;
+use crate::{interrupt, lock};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -265,6 +265,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let plan = File::open(folder.join("plan.json")).with_context(|| format!("{} has no plan", folder.display()))?;
     let busy = || format!("another process is at work in {}; wait until it is done, or end it", folder.display());
     let _lock = lock::hold(plan, busy)?;
+    interrupt::leave_when_told(format!("`homing finetune --resume {}` goes on", folder.display()));
     let results = go(&folder, &asked, &setup, arguments.quiet)?;
     results.write_picks(&folder.join("picks.csv"), &setup.data.train)?;
     results.write(&folder.join("results.csv"))?;
