@@ -1,38 +1,65 @@
 //! Ctrl-C and SIGTERM, for work that can be gone on with.
 
+use std::io::{self, IsTerminal, Write};
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
-/// Says what is left and how to go on, and ends the process as shells expect it.
-pub fn leave(sentence: &str) -> ! {
-    eprintln!("interrupted: {sentence}");
-    process::exit(130)
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+
+/// How often a process that works asks whether it was told to end.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Whether the process was told to end. Told again, or when nobody asks any more, it ends at once.
+pub struct Told {
+    by: Arc<AtomicUsize>,
+    at_once: Arc<AtomicBool>,
 }
-
-/// Leaves with this sentence as soon as the process is told to end.
-pub fn leave_when_told(sentence: String) {
-    when_told(move || leave(&sentence));
-}
-
-/// Whether the process was told to end.
-#[derive(Clone, Default)]
-pub struct Told(Arc<AtomicBool>);
 
 impl Told {
-    pub fn watch() -> Self {
-        let told = Self::default();
-        let flag = told.0.clone();
-        when_told(move || flag.store(true, Ordering::Relaxed));
-        told
+    pub fn watch() -> io::Result<Self> {
+        let (by, at_once) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the first signal finds the flag down and raises it.
+            flag::register_conditional_default(signal, at_once.clone())?;
+            flag::register_usize(signal, by.clone(), signal as usize)?;
+            flag::register(signal, at_once.clone())?;
+        }
+        Ok(Self { by, at_once })
     }
 
     pub fn is_told(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.by.load(Ordering::Relaxed) != 0
+    }
+
+    /// Says how to go on, and ends as the signal would have ended the process.
+    pub fn leave(&self, sentence: &str) -> ! {
+        // Behind a bar, a prompt or the terminal's ^C.
+        let line = if io::stderr().is_terminal() { "\n" } else { "" };
+        let _ = writeln!(io::stderr(), "{line}interrupted: {sentence}");
+        let signal = self.by.load(Ordering::Relaxed) as i32;
+        let _ = low_level::emulate_default_handler(signal);
+        process::exit(128 + signal)
     }
 }
 
-/// Where nothing can be done about signals, the process just ends.
-fn when_told(act: impl FnMut() + Send + 'static) {
-    let _ = ctrlc::set_handler(act);
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.at_once.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Leaves with this sentence as soon as the process is told to end.
+pub fn leave_when_told(sentence: String) -> io::Result<()> {
+    let told = Told::watch()?;
+    thread::spawn(move || {
+        while !told.is_told() {
+            thread::sleep(PAUSE);
+        }
+        told.leave(&sentence);
+    });
+    Ok(())
 }

@@ -2,9 +2,7 @@
 
 mod folder;
 
-use std::fs::{self, File};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::fs;
 
 use folder::Folder;
 
@@ -188,45 +186,4 @@ fn committed_verdicts_follow_from_committed_results() {
         compared += 1;
     }
     assert!(compared > 0);
-}
-
-/// Ctrl-C, once the command has begun its work; what it said on leaving.
-#[cfg(unix)]
-fn interrupted(folder: &Folder, arguments: &str, begun: impl Fn() -> bool) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
-    command.current_dir(folder.path(".")).args(arguments.split_whitespace()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    while !begun() {
-        assert!(child.try_wait().unwrap().is_none(), "homing {arguments} ended by itself");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{said}");
-    said
-}
-
-#[cfg(unix)]
-#[test]
-fn an_interrupted_grid_says_how_to_go_on_and_leaves_no_cell_at_work() {
-    let folder = Folder::new();
-    let plans = || {
-        let cells = fs::read_dir(folder.path("results/cells")).into_iter().flatten().flatten();
-        cells.map(|cell| cell.path().join("plan.json")).filter(|plan| plan.exists()).collect::<Vec<_>>()
-    };
-    let said = interrupted(&folder, "experiment run digits-quick --rounds 500 --jobs 2", || !plans().is_empty());
-    assert_eq!(said, "interrupted: 0 of 35 cells are done; the same command goes on with the rest\n");
-    for plan in plans() {
-        File::open(plan).unwrap().try_lock().expect("nobody holds it");
-    }
-}
-
-#[cfg(unix)]
-#[test]
-fn an_interrupted_run_says_how_to_go_on() {
-    let folder = Folder::new();
-    let begun = || folder.path("run/plan.json").exists() && fs::read_dir(folder.path("run")).unwrap().count() > 1;
-    let said = interrupted(&folder, "finetune digits --task 3,6,9 --rounds 500 --run run --quiet", begun);
-    assert_eq!(said, "interrupted: `homing finetune --resume run` goes on\n");
 }

@@ -74,6 +74,9 @@ fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     let folder = tempfile::tempdir().unwrap();
     bars(folder.path(), 4);
     let run = folder.path().join("run");
+    // What a process leaves that is killed before its plan is written.
+    fs::create_dir(&run).unwrap();
+    fs::write(run.join(".homing-half"), "{").unwrap();
     let output = finetune(folder.path(), &run, &["--against", "random,ctl", "--seeds", "2"]).output().unwrap();
     let text = said(&output);
     assert!(output.status.success(), "{text}");
@@ -85,6 +88,7 @@ fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     for wanted in ["plan.json", "report.html", "results.csv", "itl-3/model.safetensors", "random-4/rounds/0005.json"] {
         assert!(names.iter().any(|name| name == wanted), "{wanted} in {names:?}");
     }
+    assert!(names.iter().all(|name| !name.starts_with('.')), "{names:?}");
     let results = fs::read_to_string(run.join("results.csv")).unwrap();
     assert_eq!(results.lines().count(), 1 + 3 * 2 * 5);
     assert!(results.starts_with("rule,seed,round,picks,accuracy,task_share,information\n"), "{results}");

@@ -8,6 +8,9 @@ use tempfile::NamedTempFile;
 
 use crate::{Error, Result};
 
+/// How the names of temporary files begin.
+const PREFIX: &str = ".homing-";
+
 /// Writes the file at `path` by `write`: into a temporary file beside it, which then takes its name.
 /// When anything fails, nothing is left behind, and a file that was there stays as it was.
 ///
@@ -32,6 +35,11 @@ pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io
     Ok(())
 }
 
+/// Whether a process that was killed in [`write_beside`] has left this file behind.
+pub fn is_left_over(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+}
+
 /// Refuses a `path` that [`write_beside`] could not write.
 pub fn check_writable(path: &Path) -> Result<()> {
     temporary(&target(path)).map(drop).map_err(|source| Error::write(path, &source))
@@ -54,7 +62,7 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
         _ => Path::new("."),
     };
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".homing-");
+    builder.prefix(PREFIX);
     #[cfg(unix)]
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     #[cfg(unix)]

@@ -59,7 +59,7 @@ mod tensor;
 mod values;
 
 pub use arrow::{embedding_column, list_numbers};
-pub use beside::{check_writable, write_beside};
+pub use beside::{check_writable, is_left_over, write_beside};
 pub use column::read_column;
 pub use error::{Error, Result};
 pub use format::Format;

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use homing_pool::write_beside;
+use homing_pool::{is_left_over, write_beside};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,7 @@ impl Run {
                 let path = entry.map_err(Error::io(&folder))?.path();
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let old_model = name.starts_with("model-") && path != keep;
-                if old_model || name == "pending.json" || name.starts_with(".homing-") {
+                if old_model || name == "pending.json" || is_left_over(&path) {
                     fs::remove_file(&path).map_err(Error::io(&path))?;
                 }
             }

@@ -79,7 +79,7 @@ strategies! {
     "itl-exact" Sequential Largest Given Itl(TargetNoise::Free),
         "½ ln( Var(y_x|D) / Var(y_x|f_A,D) )", "the same, targets without noise", "Eq. 1", adds "information";
     "itl-value" Sequential Largest Given ItlValue,
-        "½ ln( Var(f_x|D) / Var(f_x|y_A,D) )", "the same without ρ² in the ratio, as the authors' code", "–";
+        "½ ln( Var(f_x|D) / Var(f_x|y_A,D) )", "itl without ρ² in the ratio, as the authors' code", "–";
     "ctl" Sequential Largest Given Ctl,
         "Σ_a Cor(f_x, f_a|D)", "most correlated with the targets", "§3, App. E";
     "vtl" Sequential Largest Given Vtl,

@@ -15,6 +15,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, FromArgMatches};
+use homing_pool::is_left_over;
 use homing_report::plots::Section;
 use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune, read_json, write_json};
 use serde::{Deserialize, Serialize};
@@ -265,7 +266,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let plan = File::open(folder.join("plan.json")).with_context(|| format!("{} has no plan", folder.display()))?;
     let busy = || format!("another process is at work in {}; wait until it is done, or end it", folder.display());
     let _lock = lock::hold(plan, busy)?;
-    interrupt::leave_when_told(format!("`homing finetune --resume {}` goes on", folder.display()));
+    if !arguments.quiet {
+        interrupt::leave_when_told(format!("`homing finetune --resume '{}'` goes on", folder.display()))?;
+    }
     let results = go(&folder, &asked, &setup, arguments.quiet)?;
     results.write_picks(&folder.join("picks.csv"), &setup.data.train)?;
     results.write(&folder.join("results.csv"))?;
@@ -330,8 +333,11 @@ fn start(folder: &Path, plan: &Plan) -> Result<()> {
             folder.display()
         );
     }
-    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        bail!("{} is not empty; name another folder", folder.display());
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if !is_left_over(&path) {
+            bail!("{} is not empty; name another folder", folder.display());
+        }
+        fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
     }
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     Ok(write_json(&folder.join("plan.json"), plan)?)
@@ -376,7 +382,9 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
 fn keep_time(path: &Path, round: usize, spent: Spent) -> std::io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     if file.metadata()?.len() == 0 {
-        writeln!(file, "round,choosing,learning")?;
+        file.write_all(b"round,choosing,learning\n")?;
     }
-    writeln!(file, "{round},{:.4},{:.4}", spent.choosing.as_secs_f64(), spent.learning.as_secs_f64())
+    // In one piece, whenever the process ends.
+    let line = format!("{round},{:.4},{:.4}\n", spent.choosing.as_secs_f64(), spent.learning.as_secs_f64());
+    file.write_all(line.as_bytes())
 }

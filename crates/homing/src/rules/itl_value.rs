@@ -4,8 +4,9 @@ use super::{Bounded, Candidate, Rule, TargetNoise, Wants};
 
 /// I(y_A; f_x | D) = ½ ln( Var(f_x | D) / Var(f_x | y_A, D) ), in nats: Eq. 21 without ρ² in its ratio.
 ///
-/// What it says of a candidate does not depend on how the candidate's row is scaled, where Eq. 21 under much noise prefers long
-/// rows. A candidate without variance tells nothing.
+/// Neither the length of a candidate's row nor the noise ρ²(x) of its observation counts, where Eq. 21 under much noise prefers
+/// long rows; rows that are multiples of one another tie but for rounding. A candidate without variance tells nothing, and none
+/// tells more than some 36 nats.
 #[derive(Debug, Clone, Copy)]
 pub struct ItlValue;
 
@@ -19,7 +20,11 @@ impl Rule for ItlValue {
     }
 
     fn key(&self, x: &Candidate<'_>) -> f64 {
-        if x.var > 0.0 { (x.var - x.var_given_targets) / x.var_given_targets.max(f64::EPSILON * x.var) } else { 0.0 }
+        // Bounds are never zero: the smallest number stands for a row whose variance is lost in rounding.
+        if x.var <= f64::MIN_POSITIVE {
+            return 0.0;
+        }
+        (x.var - x.var_given_targets) / x.var_given_targets.max(f64::EPSILON * f64::EPSILON * x.var)
     }
 
     fn is_monotone(&self) -> bool {

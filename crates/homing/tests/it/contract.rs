@@ -1,6 +1,6 @@
 //! The same questions to every row of the strategy table.
 
-use homing::rules::{Candidate, Rule, Wants};
+use homing::rules::{Candidate, Rule, TargetNoise, Wants};
 use homing::{Batch, Choice, Embeddings, Ended, Engine, Error, Plan, STRATEGIES, Selection, Strategy, Task};
 
 use crate::oracle::{points, rng, run, uniform_rows, view};
@@ -36,24 +36,24 @@ impl Data {
     }
 }
 
-/// A rule of one's own.
-struct Spread;
+/// ITL as a rule of one's own.
+struct Own;
 
-impl Rule for Spread {
+impl Rule for Own {
     fn wants(&self) -> Wants {
-        Wants { var: true, ..Wants::default() }
+        Wants { var: true, var_given_targets: Some(TargetNoise::Noisy), ..Wants::default() }
     }
 
     fn score(&self, x: &Candidate<'_>) -> f64 {
-        x.var.sqrt()
+        0.5 * ((x.var + x.noise_var) / (x.var_given_targets + x.noise_var)).ln()
     }
 }
 
 #[test]
 fn a_rule_of_one_s_own_picks_as_a_named_one_does() {
     let data = data(40);
-    let own = Strategy::new("spread", Spread, Batch::Sequential, Choice::Largest);
-    let named = run(&data.task(), &plan(&"uncertainty".parse().unwrap(), 12));
+    let own = Strategy::new("own", Own, Batch::Sequential, Choice::Largest);
+    let named = run(&data.task(), &plan(&"itl".parse().unwrap(), 12));
     assert_eq!(run(&data.task(), &plan(&own, 12)).indices(), named.indices());
 }
 

@@ -29,7 +29,7 @@ fn information(selection: &Selection) -> f64 {
 #[test]
 fn a_sample_of_everything_and_one_part_are_exact() {
     with(300, |task| {
-        for rule in ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "max-dist"] {
+        for rule in ["itl", "itl-exact", "itl-value", "vtl", "ctl", "undirected-itl", "max-dist"] {
             let exact = run(task, &plan(rule, 12, Greedy::Exact)).indices();
             // ln(1/ε)·m/n ≥ m once ε ≤ e⁻ⁿ.
             let all = Greedy::Stochastic { epsilon: 1e-6 };

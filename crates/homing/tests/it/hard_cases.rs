@@ -64,23 +64,28 @@ fn eighteen_orders_of_magnitude_between_signal_and_noise() {
     let (pool, target) = (view(&s), view(&a));
     let task = Task::new(points(&pool, 4), Some(points(&target, 4)));
     let noise: f64 = 1e-12;
-    let selection = run(&task, &Plan { count: 5, noise: Noise::Std(1e-6), ..Plan::default() });
-    let mut posterior = [[1.0; 4], [1.0; 4]]; // Var β along each axis, given the picks, and given the targets too
-    for row in &a {
-        let i = row.iter().position(|&x| x != 0.0).unwrap();
-        posterior[1][i] = 1.0 / (1.0 / posterior[1][i] + row[i] * row[i] / noise);
-    }
-    for pick in &selection.picks {
-        let row = &s[pick.index];
-        let i = row.iter().position(|&x| x != 0.0).unwrap();
-        let var = |given: usize, posterior: &[[f64; 4]; 2]| posterior[given][i] * row[i] * row[i] + noise;
-        let want = 0.5 * (var(0, &posterior) / var(1, &posterior)).ln();
-        assert!((pick.score - want).abs() < 1e-6, "rank {}: {} {want}", pick.rank, pick.score);
-        for given in &mut posterior {
-            given[i] = 1.0 / (1.0 / given[i] + row[i] * row[i] / noise);
+    for (rule, in_ratio) in [("itl", noise), ("itl-value", 0.0)] {
+        let plan = Plan { strategy: rule.parse().unwrap(), count: 5, noise: Noise::Std(1e-6), ..Plan::default() };
+        let selection = run(&task, &plan);
+        let mut posterior = [[1.0; 4], [1.0; 4]]; // Var β along each axis, given the picks, and given the targets too
+        for row in &a {
+            let i = row.iter().position(|&x| x != 0.0).unwrap();
+            posterior[1][i] = 1.0 / (1.0 / posterior[1][i] + row[i] * row[i] / noise);
         }
+        for pick in &selection.picks {
+            let row = &s[pick.index];
+            let i = row.iter().position(|&x| x != 0.0).unwrap();
+            let var = |given: usize, posterior: &[[f64; 4]; 2]| posterior[given][i] * row[i] * row[i] + in_ratio;
+            let want = 0.5 * (var(0, &posterior) / var(1, &posterior)).ln();
+            assert!((pick.score - want).abs() < 1e-6, "{rule} rank {}: {} {want}", pick.rank, pick.score);
+            for given in &mut posterior {
+                given[i] = 1.0 / (1.0 / given[i] + row[i] * row[i] / noise);
+            }
+        }
+        let mut first = selection.indices()[..3].to_vec();
+        first.sort_unstable();
+        assert_eq!(first, [0, 1, 3], "{rule}: the row twice and the row off the task come last");
     }
-    assert_eq!(selection.indices()[..3], [0, 1, 3], "the row twice and the row off the task come last");
 }
 
 #[test]

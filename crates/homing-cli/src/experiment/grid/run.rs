@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::plan::Cell;
-use crate::interrupt::{self, Told};
+use crate::interrupt::Told;
 use crate::terminal::seconds;
 
 /// How often the processes are looked at.
@@ -92,7 +92,7 @@ pub fn run(
     left.retain(|place| !place.is_done());
     left.sort_by_key(|place| place.cell.seed);
     let board = Board::new(total, rounds, quiet);
-    let told = Told::watch();
+    let told = Told::watch()?;
     let threads = (std::thread::available_parallelism().map_or(1, usize::from) / jobs).max(1);
     let mut running: Vec<Running<'_>> = Vec::new();
     let (mut done, mut failed) = (total - left.len(), Vec::new());
@@ -126,10 +126,10 @@ pub fn run(
         running = still;
         if told.is_told() {
             for one in &mut running {
-                one.child.kill().and_then(|()| one.child.wait())?;
+                let _ = one.child.kill().and_then(|()| one.child.wait());
             }
             board.finish();
-            interrupt::leave(&format!("{done} of {total} cells are done; the same command goes on with the rest"));
+            told.leave(&format!("{done} of {total} cells are done; the same command goes on with the rest"));
         }
         board.tell(done, &running, rounds);
         std::thread::sleep(PAUSE);
