@@ -13,7 +13,7 @@ use signal_hook::{flag, low_level};
 /// How often a process that works asks whether it was told to end.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Whether the process was told to end. Told again, or when nobody asks any more, it ends at once.
+/// Whether the process was told to end. Told again once that is known, or when nobody asks any more, it ends at once.
 pub struct Told {
     by: Arc<AtomicUsize>,
     at_once: Arc<AtomicBool>,
@@ -23,16 +23,18 @@ impl Told {
     pub fn watch() -> io::Result<Self> {
         let (by, at_once) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the first signal finds the flag down and raises it.
             flag::register_conditional_default(signal, at_once.clone())?;
             flag::register_usize(signal, by.clone(), signal as usize)?;
-            flag::register(signal, at_once.clone())?;
         }
         Ok(Self { by, at_once })
     }
 
     pub fn is_told(&self) -> bool {
-        self.by.load(Ordering::Relaxed) != 0
+        let told = self.by.load(Ordering::Relaxed) != 0;
+        if told {
+            self.at_once.store(true, Ordering::Relaxed);
+        }
+        told
     }
 
     /// Says how to go on, and ends as the signal would have ended the process.

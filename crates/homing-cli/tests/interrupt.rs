@@ -27,9 +27,9 @@ fn begun(folder: &Folder, arguments: &str, is_begun: impl Fn() -> bool) -> Child
     child
 }
 
-/// Sends a signal to `whom`, as `kill` names it; what the command said on leaving.
+/// Sends a signal to `whom`, as `kill` names it, twice as `timeout` does; what the command said on leaving.
 fn told(child: Child, signal: i32, whom: &str) -> String {
-    let sent = Command::new("kill").args([&format!("-{signal}"), "--", whom]).status().unwrap();
+    let sent = Command::new("kill").args([&format!("-{signal}"), "--", whom, whom]).status().unwrap();
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
