@@ -333,10 +333,12 @@ fn start(folder: &Path, plan: &Plan) -> Result<()> {
             folder.display()
         );
     }
-    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
-        if !is_left_over(&path) {
-            bail!("{} is not empty; name another folder", folder.display());
-        }
+    let there = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let there: Vec<PathBuf> = there.collect();
+    if !there.iter().all(|path| is_left_over(path)) {
+        bail!("{} is not empty; name another folder", folder.display());
+    }
+    for path in there {
         fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
     }
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
