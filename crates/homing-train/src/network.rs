@@ -6,15 +6,17 @@ use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::store::{ModuleSnapshot, SafetensorsStore};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use safetensors::SafeTensors;
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
 
 use crate::device::is_apart;
 use crate::draw::{Draw, Dropout};
 use crate::learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy, class_weights};
+use crate::weights::{parse, single};
 use crate::{Error, Inputs, Result};
 
 /// Examples that a network is asked about at once, on the CPU and on a device with a memory of its own.
-const CHUNK: [usize; 2] = [64, 1024];
+pub(crate) const CHUNK: [usize; 2] = [64, 1024];
 
 /// Most numbers that are held on a device: 4 GiB.
 const MOST_HELD: usize = 1 << 30;
@@ -126,6 +128,12 @@ impl<N: Net> Learner for Network<N> {
         self.net.head().bias.is_some()
     }
 
+    fn weights(&self) -> usize {
+        let mut count = Count(0);
+        self.net.clone().train().visit(&mut count);
+        count.0
+    }
+
     fn hold(&mut self, inputs: &Inputs) -> Result<()> {
         let numbers = |inputs: &Inputs| inputs.len() * inputs.size();
         let held = self.held.iter().any(|(held, _)| held.is_same(inputs));
@@ -211,6 +219,7 @@ impl<N: Net> Learner for Network<N> {
     }
 
     fn load(&mut self, weights: Vec<u8>) -> Result<()> {
+        let weights = single(weights)?;
         let held = tensors(&weights);
         let other = |_| Error::Weights {
             reason: format!("they hold {held}; give the --model, and the data, that they were made with"),
@@ -239,9 +248,13 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 /// Tensors of a safetensors file with their shapes, biases left out.
 fn tensors(file: &[u8]) -> String {
     const SHOWN: usize = 6;
-    let Ok(tensors) = SafeTensors::deserialize(file) else { return "no tensors".into() };
-    let telling = tensors.iter().filter(|(name, _)| !name.ends_with("bias"));
-    let mut names: Vec<String> = telling.map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
+    let Ok(tensors) = parse(file) else { return "no tensors".into() };
+    let telling = tensors.iter().filter(|(name, tensor)| !name.ends_with("bias") || tensor.dtype() != Dtype::F32);
+    let told = |(name, tensor): (&str, TensorView<'_>)| match tensor.dtype() {
+        Dtype::F32 => format!("{name} {:?}", tensor.shape()),
+        dtype => format!("{name} {:?} of {dtype}, which are no floats", tensor.shape()),
+    };
+    let mut names: Vec<String> = telling.map(told).collect();
     names.sort();
     let more = if names.len() > SHOWN { ", …" } else { "" };
     names.truncate(SHOWN);
@@ -270,6 +283,17 @@ impl ModuleVisitor for Flatten<'_> {
     }
 }
 
+/// Counts the numbers of a module that learn.
+struct Count(usize);
+
+impl ModuleVisitor for Count {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if param.val().is_require_grad() {
+            self.0 += param.val().shape().num_elements();
+        }
+    }
+}
+
 /// Examples a step, at most `most`, so that the steps of an epoch are of even size: one of a few examples at its end would undo
 /// what the others have taught.
 fn step_size(count: usize, most: usize) -> usize {
@@ -294,7 +318,9 @@ impl<N: Clone> Best<N> {
     fn goes_on(&self, until: Until, done: usize) -> bool {
         match until {
             Until::Epochs(count) => done < count,
-            Until::ValidationDrops { patience, most } => done < most && done < self.epoch + patience.max(1),
+            Until::ValidationDrops { patience, most } => {
+                done < most && done < self.epoch.saturating_add(patience.max(1))
+            }
         }
     }
 
