@@ -13,6 +13,10 @@ use super::setup::Setup;
 const SEEDS: u64 = 1 << 32;
 /// Seeds of one run.
 const MOST_SEEDS: u64 = 10_000;
+/// Letters of a rule's name that are looked at.
+const MOST_LETTERS: usize = 100;
+/// Epochs of one round.
+const MOST_EPOCHS: usize = 1_000_000;
 
 impl Asked {
     /// The same, where every setting is in its range by itself.
@@ -44,6 +48,10 @@ impl Asked {
         if let Some((name, _)) = counts.into_iter().find(|(_, count)| *count == Some(0)) {
             bail!("{name} is 0; give at least 1");
         }
+        let epochs = [("--epochs", learning.epochs), ("--most-epochs", Some(learning.most_epochs))];
+        if let Some((name, Some(count))) = epochs.into_iter().find(|(_, count)| *count > Some(MOST_EPOCHS)) {
+            bail!("{name} is {count}; give at most {MOST_EPOCHS}");
+        }
         if !(1..=MOST_SEEDS).contains(&self.seeds) {
             bail!("--seeds is {}; give a number from 1 to {MOST_SEEDS}", self.seeds);
         }
@@ -58,8 +66,10 @@ impl Asked {
         if task.task.iter().flatten().any(String::is_empty) {
             bail!("--task has a class without a name; name its classes with a comma between each two");
         }
-        // Folders are named after them.
-        self.rules().iter().try_for_each(|rule| rule.parse::<Strategy>().map(drop))?;
+        // Folders are named after them. No rule has a name so long that the rest of it counts.
+        for rule in self.rules() {
+            rule.chars().take(MOST_LETTERS).collect::<String>().parse::<Strategy>()?;
+        }
         Ok(self)
     }
 
