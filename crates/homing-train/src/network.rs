@@ -7,7 +7,6 @@ use burn::store::{ModuleSnapshot, SafetensorsStore};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use safetensors::Dtype;
-use safetensors::tensor::TensorView;
 
 use crate::device::is_apart;
 use crate::draw::{Draw, Dropout};
@@ -220,10 +219,11 @@ impl<N: Net> Learner for Network<N> {
 
     fn load(&mut self, weights: Vec<u8>) -> Result<()> {
         let weights = single(weights)?;
-        let held = tensors(&weights);
-        let other = |_| Error::Weights {
-            reason: format!("they hold {held}; give the --model, and the data, that they were made with"),
+        let reason = match integers(&weights) {
+            Some(told) => format!("{told}, not floats; save the weights as float32"),
+            None => format!("they hold {}; give the --model, and the data, that they were made with", tensors(&weights)),
         };
+        let other = |_| Error::Weights { reason };
         self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map(drop).map_err(other)
     }
 
@@ -249,16 +249,19 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 fn tensors(file: &[u8]) -> String {
     const SHOWN: usize = 6;
     let Ok(tensors) = parse(file) else { return "no tensors".into() };
-    let telling = tensors.iter().filter(|(name, tensor)| !name.ends_with("bias") || tensor.dtype() != Dtype::F32);
-    let told = |(name, tensor): (&str, TensorView<'_>)| match tensor.dtype() {
-        Dtype::F32 => format!("{name} {:?}", tensor.shape()),
-        dtype => format!("{name} {:?} of {dtype}, which are no floats", tensor.shape()),
-    };
-    let mut names: Vec<String> = telling.map(told).collect();
+    let telling = tensors.iter().filter(|(name, _)| !name.ends_with("bias"));
+    let mut names: Vec<String> = telling.map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
     names.sort();
     let more = if names.len() > SHOWN { ", …" } else { "" };
     names.truncate(SHOWN);
     format!("{}{more}", names.join(", "))
+}
+
+/// The first tensor of a safetensors file that holds no floats.
+fn integers(file: &[u8]) -> Option<String> {
+    let tensors = parse(file).ok()?;
+    let others = tensors.iter().filter(|(_, tensor)| tensor.dtype() != Dtype::F32);
+    others.map(|(name, tensor)| format!("{name} holds {}", tensor.dtype())).min()
 }
 
 fn unfit(error: impl std::fmt::Display) -> Error {

@@ -7,13 +7,13 @@ use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgb, RgbImage};
 use crate::sample::*;
 
 fn photo() -> RgbImage {
-    RgbImage::from_fn(40, 24, |x, y| Rgb([(x * 6) as u8, (y * 10) as u8, (x * y) as u8]))
+    RgbImage::from_fn(12, 10, |x, y| Rgb([(x * 20) as u8, (y * 25) as u8, (x * y) as u8]))
 }
 
 /// A decoder may make up the rest of an image, which would be learned from.
 #[test]
 fn an_image_that_is_cut_short_anywhere_is_refused() {
-    let grey = GrayImage::from_fn(40, 24, |x, y| Luma([(x * y) as u8]));
+    let grey = GrayImage::from_fn(12, 10, |x, y| Luma([(x * y) as u8]));
     let files = [
         ("1.jpg", image(photo(), ImageFormat::Jpeg)),
         ("2.jpg", image(grey, ImageFormat::Jpeg)),

@@ -63,7 +63,7 @@ fn weights_of_every_float_are_taken_and_others_refused() {
     }
     let integers = retyped(&saved, Dtype::I32, |number| (number as i32).to_le_bytes().to_vec());
     let message = network.load(integers).unwrap_err().to_string();
-    assert!(message.contains("of I32, which are no floats; give the --model"), "{message}");
+    assert!(message.contains("conv1.bias holds I32, not floats; save the weights as float32"), "{message}");
     assert!(network.load(b"no file".to_vec()).unwrap_err().to_string().contains("is no safetensors file"));
 }
 
