@@ -82,6 +82,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (Part::Test, Some(test)) => test,
         (Part::Test, None) => bail!("{} has no test part; leave --part out", arguments.data.display()),
     };
+    if arguments.learned.is_some() && Design::named(&arguments.model).is_none() {
+        bail!("--learned is for an EfficientNet; give what a run of {} has learned as --weights", arguments.model);
+    }
     let path = &arguments.weights;
     let device = device(&arguments.device)?;
     let (learner, inputs) = if let Some(design) = Design::named(&arguments.model) {

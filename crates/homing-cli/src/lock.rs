@@ -51,7 +51,9 @@ fn open(path: &Path) -> io::Result<File> {
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let place = |found: std::fs::Metadata| (found.dev(), found.ino());
-    file.metadata().map(place).is_ok_and(|place_of_file| std::fs::metadata(path).map(place).is_ok_and(|at| at == place_of_file))
+    file.metadata()
+        .map(place)
+        .is_ok_and(|place_of_file| std::fs::metadata(path).map(place).is_ok_and(|at| at == place_of_file))
 }
 
 /// A file that is open cannot be removed here.

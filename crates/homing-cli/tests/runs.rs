@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use bars::{bars, finetune, homing, said};
+use bars::{bars, ended, finetune, homing, refused, said};
 use files::files;
 use serde_json::{Value, json};
 
@@ -33,15 +33,6 @@ fn resume(run: &Path) -> Command {
     let mut command = homing();
     command.arg("finetune").arg("--resume").arg(run).arg("--quiet");
     command
-}
-
-/// One sentence and exit code 2.
-#[track_caller]
-fn refused(output: &Output, words: &[&str]) {
-    let text = said(output);
-    assert_eq!(output.status.code(), Some(2), "{text}");
-    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
-    words.iter().for_each(|word| assert!(text.contains(word), "no {word:?} in: {text}"));
 }
 
 /// `HOMING_KILLS` says how often, 40 times otherwise.
@@ -119,7 +110,8 @@ fn of_processes_that_start_the_same_run_at_once_one_succeeds() {
         };
         let children: Vec<_> = rules.iter().map(start).collect();
         let outputs: Vec<Output> = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
-        let won: Vec<&str> = rules.into_iter().zip(&outputs).filter(|(_, o)| o.status.success()).map(|(r, _)| r).collect();
+        let won: Vec<&str> =
+            rules.into_iter().zip(&outputs).filter(|(_, o)| o.status.success()).map(|(r, _)| r).collect();
         assert_eq!(won.len(), 1, "{:?}", outputs.iter().map(said).collect::<Vec<_>>());
         for lost in outputs.iter().filter(|output| !output.status.success()) {
             let text = said(lost);
@@ -128,7 +120,8 @@ fn of_processes_that_start_the_same_run_at_once_one_succeeds() {
         // Its results, and nobody else's.
         let results = fs::read_to_string(run.join("results.csv")).unwrap();
         assert!(results.lines().skip(1).all(|line| line.starts_with(&format!("{},", won[0]))), "{results}");
-        let names: Vec<String> = fs::read_dir(&run).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let names: Vec<String> =
+            fs::read_dir(&run).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         assert_eq!(names.len(), 6, "{names:?}");
     }
 }
@@ -273,8 +266,25 @@ fn a_run_writes_through_no_link() {
 fn whatever_is_changed_in_a_run_it_goes_on_or_says_why_not() {
     let done = Done::new();
     let names = ["plan.json", "itl-3/rounds/0001.json", "itl-3/rounds/0003.json", "itl-3/model.safetensors"];
-    let wild = ["-1", "0", "1", "7", "119", "120", "4294967296", "18446744073709551615", "1e400", "1e-320", "null", "[]",
-        "{}", "\"\"", "\"../../x\"", "\"\\u0000\"", "true"];
+    let wild = [
+        "-1",
+        "0",
+        "1",
+        "7",
+        "119",
+        "120",
+        "4294967296",
+        "18446744073709551615",
+        "1e400",
+        "1e-320",
+        "null",
+        "[]",
+        "{}",
+        "\"\"",
+        "\"../../x\"",
+        "\"\\u0000\"",
+        "true",
+    ];
     let mut dice = Dice(7);
     let good_run = done.folder.path().join("good");
     copy(&done.run, &good_run);
@@ -296,13 +306,7 @@ fn whatever_is_changed_in_a_run_it_goes_on_or_says_why_not() {
             }
         }
         fs::write(&path, &bad).unwrap();
-        let mut child = resume(&done.run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let since = Instant::now();
-        while child.try_wait().unwrap().is_none() {
-            assert!(since.elapsed() < Duration::from_secs(60), "{}", String::from_utf8_lossy(&bad));
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let output = child.wait_with_output().unwrap();
+        let output = ended(&mut resume(&done.run));
         let text = said(&output);
         assert!(matches!(output.status.code(), Some(0 | 2)), "{text}\n{}", String::from_utf8_lossy(&bad));
         assert!(output.status.success() || text.trim_end().lines().count() == 1, "{text}");
@@ -316,6 +320,10 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if from.is_dir() { copy(&from, &to) } else { drop(fs::copy(&from, &to).unwrap()) }
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap();
+        }
     }
 }

@@ -116,7 +116,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let made = temporary(&directory.path().join("a.txt")).unwrap();
         assert!(is_left_over(made.path()), "{}", made.path().display());
-        for name in [".homing-", ".homing-abc", ".homing-settings", ".homing-abc de", ".homing-abcde.", "homing-abcdef"] {
+        for name in [".homing-", ".homing-abc", ".homing-settings", ".homing-abc de", ".homing-abcde.", "homing-abcdef"]
+        {
             assert!(!is_left_over(Path::new(name)), "{name}");
         }
     }

@@ -153,7 +153,7 @@ impl Settings {
         }
         if self.noise_std.is_some_and(|std| !(LEAST_NOISE..=LEAST_NOISE.recip()).contains(&std)) {
             let reason = format!(
-                "the noise is {}; give --noise-std a number from {LEAST_NOISE:e} to {:e}, or leave it out",
+                "the noise is {:?}; give --noise-std a number from {LEAST_NOISE:e} to {:e}, or leave it out",
                 self.noise_std.unwrap_or(0.0),
                 LEAST_NOISE.recip()
             );

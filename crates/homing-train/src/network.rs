@@ -221,7 +221,9 @@ impl<N: Net> Learner for Network<N> {
         let weights = single(weights)?;
         let reason = match integers(&weights) {
             Some(told) => format!("{told}, not floats; save the weights as float32"),
-            None => format!("they hold {}; give the --model, and the data, that they were made with", tensors(&weights)),
+            None => {
+                format!("they hold {}; give the --model, and the data, that they were made with", tensors(&weights))
+            }
         };
         let other = |_| Error::Weights { reason };
         self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map(drop).map_err(other)

@@ -45,7 +45,8 @@ pub(crate) fn single(bytes: Vec<u8>) -> Result<Vec<u8>> {
         (name.to_owned(), dtype, tensor.shape().to_vec(), data)
     };
     let tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = file.iter().map(convert).collect();
-    let views = tensors.iter().map(|(name, dtype, shape, data)| Ok((name, TensorView::new(*dtype, shape.clone(), data)?)));
+    let views =
+        tensors.iter().map(|(name, dtype, shape, data)| Ok((name, TensorView::new(*dtype, shape.clone(), data)?)));
     views.collect::<Result<Vec<_>, _>>().and_then(|views| serialize(views, None)).map_err(unreadable)
 }
 

@@ -30,7 +30,8 @@ impl Asked {
             ("--label-file", self.open.label_file.as_deref()),
             ("--labels", labels),
         ];
-        if let Some((name, _)) = paths.into_iter().find(|(_, path)| path.is_some_and(|path| path.as_os_str().is_empty()))
+        if let Some((name, _)) =
+            paths.into_iter().find(|(_, path)| path.is_some_and(|path| path.as_os_str().is_empty()))
         {
             bail!("{name} is empty; name a file{}", if name == "--labels" { ", or say data or ask" } else { "" });
         }
@@ -103,7 +104,8 @@ impl Asked {
     /// Files and folders that are read.
     pub fn reads(&self) -> impl Iterator<Item = &Path> {
         let paths = [&self.data, &self.task.targets, &self.learning.weights, &self.open.label_file];
-        let labels = Some(Path::new(&self.choosing.labels)).filter(|path| ![Path::new("data"), Path::new("ask")].contains(path));
+        let labels =
+            Some(Path::new(&self.choosing.labels)).filter(|path| ![Path::new("data"), Path::new("ask")].contains(path));
         paths.into_iter().flatten().map(PathBuf::as_path).chain(labels).filter(|path| path.exists())
     }
 

@@ -93,8 +93,7 @@ impl Table {
         let bytes = read_file(path, MOST_BYTES)?;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         for separator in SEPARATORS {
-            let mut reader =
-                csv::ReaderBuilder::new().delimiter(separator).trim(csv::Trim::Headers).from_reader(bytes);
+            let mut reader = csv::ReaderBuilder::new().delimiter(separator).trim(csv::Trim::Headers).from_reader(bytes);
             let headers = reader.headers().map_err(|error| refused(path, &error))?;
             let place = |names: &[&str]| headers.iter().position(|header| names.contains(&header));
             if let (Some(key), Some(label)) = (place(&["id", "row"]), place(&["label"])) {

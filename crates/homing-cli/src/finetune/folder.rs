@@ -73,7 +73,8 @@ impl Folder {
         let Ok(entries) = fs::read_dir(&self.path) else { return };
         let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) =
             entries.flatten().map(|entry| entry.path()).partition(|path| path.is_dir());
-        let begun = |path: &PathBuf| !is_empty(&path.join("rounds")) || fs::read_dir(path).is_ok_and(|all| all.count() > 1);
+        let begun =
+            |path: &PathBuf| !is_empty(&path.join("rounds")) || fs::read_dir(path).is_ok_and(|all| all.count() > 1);
         if folders.iter().any(begun) {
             return;
         }

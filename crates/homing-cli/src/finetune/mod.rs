@@ -359,9 +359,10 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
 
 /// Adds to the table of how long rounds took, which is no part of a run's result.
 fn keep_time(path: &Path, round: usize, spent: Spent) -> std::io::Result<()> {
-    let mut table = match path.try_exists()? {
-        true => read_file(path, MOST_TIMES).map_err(std::io::Error::other)?,
-        false => b"round,choosing,learning\n".to_vec(),
+    let mut table = if path.try_exists()? {
+        read_file(path, MOST_TIMES).map_err(std::io::Error::other)?
+    } else {
+        b"round,choosing,learning\n".to_vec()
     };
     writeln!(table, "{round},{:.4},{:.4}", spent.choosing.as_secs_f64(), spent.learning.as_secs_f64())?;
     write_beside(path, |file| file.write_all(&table)).map_err(std::io::Error::other)

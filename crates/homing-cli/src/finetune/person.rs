@@ -43,8 +43,11 @@ impl Oracle for Person<'_> {
             if answer == skip {
                 return Ok(Answer::Skip);
             }
-            writeln!(out, "there is no class {answer:?}; type one of them, or {skip} (--task CLASSES says which are offered)")
-                .map_err(failed)?;
+            writeln!(
+                out,
+                "there is no class {answer:?}; type one of them, or {skip} (--task CLASSES says which are offered)"
+            )
+            .map_err(failed)?;
         }
     }
 }

@@ -3,7 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 pub fn homing() -> Command {
     Command::new(env!("CARGO_BIN_EXE_homing"))
@@ -65,4 +66,28 @@ pub fn finetune(data: &Path, run: &Path, more: &[&str]) -> Command {
 /// All that a command has said.
 pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// One sentence with these words, and exit code 2.
+#[track_caller]
+pub fn refused(output: &Output, words: &[&str]) {
+    let text = said(output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+    words.iter().for_each(|word| assert!(text.contains(word), "no {word:?} in: {text}"));
+}
+
+/// What a command that must not hang has said.
+#[track_caller]
+pub fn ended(command: &mut Command) -> Output {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let since = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if since.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("{command:?} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().unwrap()
 }

@@ -109,7 +109,9 @@ mod links {
         let root = folder.path().join("set");
         write(&root, "cat/1.png", plain(2, 2, [1; 3]));
         write(&root, "dog/1.png", plain(2, 2, [2; 3]));
-        for (link, to) in [("cat/again", "."), ("dog/up", ".."), ("root", "."), ("far", "../.."), ("cat/itself", "itself")] {
+        for (link, to) in
+            [("cat/again", "."), ("dog/up", ".."), ("root", "."), ("far", "../.."), ("cat/itself", "itself")]
+        {
             symlink(to, root.join(link)).unwrap();
         }
         symlink(&root, root.join("dog/whole")).unwrap();

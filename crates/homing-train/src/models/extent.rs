@@ -6,8 +6,8 @@ use super::cnn::{CHANNELS, HIDDEN};
 use crate::network::CHUNK;
 use crate::{Error, Result};
 
-/// Numbers for each weight: it, its gradient, Adam's two means, and the best network so far.
-const FOR_A_WEIGHT: u64 = 5;
+/// Numbers for each weight: it, its gradient, Adam's two means and what becomes of them in a step.
+const FOR_A_WEIGHT: u64 = 6;
 /// Bytes of a number.
 const BYTES: u64 = 4;
 
@@ -31,9 +31,10 @@ impl Extent {
         let [first, _, last] = CHANNELS;
         let flat = product(&[last, height / 8, width / 8]);
         let hidden = flat.and_then(|flat| layer(usize::try_from(flat).ok()?, HIDDEN));
-        // What the first convolution makes, before and behind its activation, is far more than all that follows.
-        let parts = [product(&[channels, height, width]), product(&[2, first, height, width])];
-        Self { weights: [hidden, layer(HIDDEN, classes)].into_iter().try_fold(0, add), between: parts.into_iter().try_fold(0, add) }
+        // What the first convolution makes, before and behind its activation and as a gradient, is more than all that follows.
+        let parts = [product(&[channels, height, width]), product(&[3, first, height, width])];
+        let weights = [hidden, layer(HIDDEN, classes)].into_iter().try_fold(0, add);
+        Self { weights, between: parts.into_iter().try_fold(0, add) }
     }
 
     /// Refuses a network that does not fit into memory while it learns.
@@ -44,9 +45,10 @@ impl Extent {
         if fits_memory(bytes) {
             return Ok(());
         }
-        let much = bytes.map_or_else(|| "more memory than there is".into(), |bytes| {
-            format!("at least {:.1} GB of memory, more than may be used", bytes as f64 / 1e9)
-        });
+        let much = bytes.map_or_else(
+            || "more memory than there is".into(),
+            |bytes| format!("at least {:.1} GB of memory, more than may be used", bytes as f64 / 1e9),
+        );
         Err(Error::Setting(format!(
             "to learn, the network {name} for examples of shape {shape:?} takes {much}; use narrower layers, or smaller images with --size"
         )))

@@ -29,6 +29,9 @@ fn a_network_learns_what_it_is_shown() {
     assert!(accuracy(&network, test.labelled()).unwrap() > 0.9);
 }
 
+/// A number in another type.
+type Number<'a> = &'a dyn Fn(f32) -> Vec<u8>;
+
 /// The same file with its numbers in another type.
 fn retyped(file: &[u8], dtype: Dtype, number: impl Fn(f32) -> Vec<u8>) -> Vec<u8> {
     let read = |data: &[u8]| -> Vec<u8> {
@@ -47,7 +50,7 @@ fn weights_of_every_float_are_taken_and_others_refused() {
     let test = Bars::new(20, 3, 3);
     let outputs = |network: &Network<models::Cnn>| network.look(test.examples()).unwrap().outputs;
     let single = outputs(&network);
-    let types: [(Dtype, &dyn Fn(f32) -> Vec<u8>, f32); 3] = [
+    let types: [(Dtype, Number<'_>, f32); 3] = [
         (Dtype::F64, &|number| f64::from(number).to_le_bytes().to_vec(), 0.0),
         (Dtype::F16, &|number| f16::from_f32(number).to_le_bytes().to_vec(), 0.01),
         (Dtype::BF16, &|number| bf16::from_f32(number).to_le_bytes().to_vec(), 0.05),
