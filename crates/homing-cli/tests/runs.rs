@@ -127,17 +127,24 @@ fn of_processes_that_start_the_same_run_at_once_one_succeeds() {
 }
 
 #[test]
-fn a_run_that_fails_before_its_first_choice_leaves_nothing() {
+fn a_run_that_fails_before_its_first_round_is_done_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // Numbers so large that their squares are none, which shows when the first batch is chosen.
+    // Numbers so large that a network makes none of them, which shows when the first batch is chosen.
     let line = |row: usize| format!("{}e200,{},{}\n", row + 1, row % 3, ["a", "b"][row % 2]);
-    fs::write(folder.path().join("pool.csv"), format!("x,y,label\n{}", (0..40).map(line).collect::<String>())).unwrap();
-    let run = folder.path().join("new/run");
+    let pool = folder.path().join("pool.csv");
+    fs::write(&pool, format!("x,y,label\n{}", (0..40).map(line).collect::<Vec<_>>().concat())).unwrap();
     let mut command = homing();
-    command.arg("finetune").arg(folder.path().join("pool.csv")).args(["--task", "a,b", "--epochs", "1"]);
-    let output = command.arg("--run").arg(&run).arg("--quiet").output().unwrap();
-    refused(&output, &[]);
-    assert!(!folder.path().join("new").exists(), "{}", said(&output));
+    command.arg("finetune").arg(&pool).args(["--task", "a,b", "--epochs", "1", "--quiet", "--run"]);
+    let output = command.arg(folder.path().join("new/run")).output().unwrap();
+    refused(&output, &["the network makes embeddings that are not finite; use smaller numbers"]);
+    assert!(!folder.path().join("new").exists());
+    // Steps so long that the network is lost in the first lesson.
+    let data = bars(folder.path(), 4);
+    let run = folder.path().join("empty");
+    fs::create_dir(&run).unwrap();
+    let output = finetune(&data, &run, &["--rate", "1e30", "--quiet"]).output().unwrap();
+    refused(&output, &["the network went astray in round 1", "start a run with a smaller --rate"]);
+    assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
 }
 
 /// A run that is done, to be changed.

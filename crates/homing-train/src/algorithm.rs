@@ -326,7 +326,14 @@ fn update(
         reweight: settings.reweight,
         seed: settings.seed_of(LESSON, number),
     };
-    Ok((Some(learner.fit(&lesson)?), lessons.rows.len()))
+    let curve = learner.fit(&lesson)?;
+    if !learner.last_layer().iter().all(|weight| weight.is_finite()) {
+        let reason = format!("the network went astray in round {number}: its weights are no finite numbers any more");
+        return Err(Error::Setting(format!(
+            "{reason}; start a run with a smaller --rate, or with smaller numbers in the data"
+        )));
+    }
+    Ok((Some(curve), lessons.rows.len()))
 }
 
 /// What the network learns of D: rows of the pool and the network's own labels.

@@ -116,6 +116,12 @@ impl<'a> Embedder<'a> {
             (Kind::Outputs, _) => (look.outputs, look.classes),
             (Kind::NetworkGradient(width), _) => gradients(self.learner, examples, width)?,
         };
+        let finite = |numbers: &[f32]| numbers.iter().all(|number| number.is_finite());
+        if !(finite(&values) && finite(&probabilities)) {
+            let reason =
+                "the network makes embeddings that are not finite; use smaller numbers in the data, or other weights";
+            return Err(Error::Setting(reason.into()));
+        }
         let factored = self.kind == Kind::LossGradient && self.sigma.is_none();
         Ok(Embedded { values, dim, probabilities, classes, factored })
     }

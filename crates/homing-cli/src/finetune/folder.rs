@@ -3,6 +3,7 @@
 //! A process holds the file `lock` before it writes anything else, and until it ends.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +16,10 @@ use crate::lock::hold_at;
 
 const LOCK: &str = "lock";
 const PLAN: &str = "plan.json";
+/// In the folder of a rule: its records, a batch that is being labelled, a network that may lack its record.
+const ROUNDS: &str = "rounds";
+const PENDING: &str = "pending.json";
+const FIRST_MODEL: &str = "model-0001.safetensors";
 /// What a run leaves in the end, beside the folders of its rules.
 const RESULTS: [&str; 3] = ["picks.csv", "results.csv", "report.html"];
 
@@ -37,7 +42,7 @@ impl Folder {
         refuse_full(path)?;
         let written = remove_left_overs(path).and_then(|()| write_json(&path.join(PLAN), plan));
         if let Err(error) = written {
-            folder.withdraw();
+            folder.withdraw(false);
             return Err(error.into());
         }
         Ok(folder)
@@ -68,28 +73,44 @@ impl Folder {
         Ok(remove_left_overs(&self.path)?)
     }
 
-    /// Removes a run in which nothing was chosen yet, so that its folder can be used as before. Whatever else is in it stays.
-    pub fn withdraw(self) {
-        let Ok(entries) = fs::read_dir(&self.path) else { return };
-        let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) =
-            entries.flatten().map(|entry| entry.path()).partition(|path| path.is_dir());
-        let begun =
-            |path: &PathBuf| !is_empty(&path.join("rounds")) || fs::read_dir(path).is_ok_and(|all| all.count() > 1);
-        if folders.iter().any(begun) {
-            return;
-        }
-        for folder in &folders {
-            let _ = fs::remove_dir(folder.join("rounds")).and_then(|()| fs::remove_dir(folder));
-        }
-        let ours = |path: &&PathBuf| is_left_over(path) || [LOCK, PLAN].iter().any(|name| path.ends_with(name));
-        // The lock goes last, since the folder is ours as long as it is there.
-        let (mut files, lock): (Vec<_>, Vec<_>) = files.iter().filter(ours).partition(|path| !path.ends_with(LOCK));
-        files.extend(lock);
-        files.iter().for_each(|path| drop(disk::remove_file(path)));
-        for folder in &self.made {
-            let _ = fs::remove_dir(folder);
-        }
+    /// Removes a run that has no round yet, so that its folder can be used as before: what it cannot do now, it never will.
+    /// With `answers`, one that has asked for labels stays.
+    pub fn withdraw(self, answers: bool) {
+        // Where that fails, the plan is still there, and the run can be resumed.
+        let _ = self.remove(answers);
     }
+
+    fn remove(&self, answers: bool) -> io::Result<()> {
+        let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) =
+            listed(&self.path)?.into_iter().partition(|path| path.is_dir());
+        let made_of_rule =
+            |path: &PathBuf| path.ends_with(FIRST_MODEL) || is_left_over(path) || (path.ends_with(PENDING) && !answers);
+        let mut useless = Vec::new();
+        for folder in &folders {
+            let (rounds, others): (Vec<PathBuf>, Vec<PathBuf>) =
+                listed(folder)?.into_iter().partition(|path| path.ends_with(ROUNDS));
+            if !rounds.iter().all(|rounds| is_empty(rounds)) || !others.iter().all(made_of_rule) {
+                return Ok(());
+            }
+            useless.extend(others);
+        }
+        useless.iter().try_for_each(|path| disk::remove_file(path))?;
+        for folder in &folders {
+            fs::remove_dir(folder.join(ROUNDS)).and_then(|()| fs::remove_dir(folder))?;
+        }
+        files.iter().filter(|path| is_left_over(path)).try_for_each(|path| disk::remove_file(path))?;
+        // The lock goes last, since the folder is ours as long as it is there.
+        for name in [PLAN, LOCK] {
+            if !is_missing(&self.path.join(name)) {
+                disk::remove_file(&self.path.join(name))?;
+            }
+        }
+        self.made.iter().try_for_each(fs::remove_dir)
+    }
+}
+
+fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
 
 fn hold(path: &Path, patience: Duration) -> Result<File> {

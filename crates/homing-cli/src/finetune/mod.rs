@@ -235,7 +235,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Ok(results) => results,
         Err(error) => {
             if arguments.resume.is_none() {
-                folder.withdraw();
+                folder.withdraw(asked.choosing.labels != "data");
             }
             return Err(error);
         }
