@@ -11,6 +11,8 @@ use crate::{Error, Result};
 
 /// How the names of temporary files begin.
 const PREFIX: &str = ".homing-";
+/// How many random letters and digits follow.
+const LETTERS: usize = 6;
 
 /// Writes the file at `path` by `write`: into a temporary file beside it, which then takes its name.
 /// When anything fails, nothing is left behind, and a file that was there stays as it was.
@@ -48,9 +50,10 @@ fn sync_folder(target: &Path) {
     let _ = target;
 }
 
-/// Whether a process that was killed in [`write_beside`] has left this file behind.
+/// Whether a process that was killed in [`write_beside`] has left this file behind, by its name.
 pub fn is_left_over(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+    let random = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PREFIX));
+    random.is_some_and(|random| random.len() == LETTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 /// Refuses a `path` that [`write_beside`] could not write.
@@ -91,7 +94,7 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     }
     disk::step()?;
     let mut builder = tempfile::Builder::new();
-    builder.prefix(PREFIX);
+    builder.prefix(PREFIX).rand_bytes(LETTERS);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let made = builder.tempfile_in(folder(target)).and_then(|made| {
@@ -115,6 +118,17 @@ mod tests {
 
     fn names(directory: &Path) -> Vec<String> {
         fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_that_was_left_over_is_known_by_its_whole_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = temporary(&directory.path().join("a.txt")).unwrap();
+        assert!(is_left_over(made.path()), "{}", made.path().display());
+        for name in [".homing-", ".homing-abc", ".homing-settings", ".homing-abc de", ".homing-abcde.", "homing-abcdef"]
+        {
+            assert!(!is_left_over(Path::new(name)), "{name}");
+        }
     }
 
     #[cfg(unix)]
