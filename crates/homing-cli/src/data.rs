@@ -9,6 +9,8 @@ use clap::{Args, Subcommand};
 use homing_data::{Progress, SETS, fetch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::terminal;
+
 #[derive(Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -46,6 +48,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         ControlFlow::Continue(())
     })?;
     bar.finish_and_clear();
-    writeln!(std::io::stdout(), "{name} is in {}", folder.display())?;
+    writeln!(terminal::stdout(), "{name} is in {}", folder.display())?;
     Ok(())
 }

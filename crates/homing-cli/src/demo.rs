@@ -14,7 +14,7 @@ use homing_report::story::{self, Story};
 use homing_report::{self as report, Contender, Facts, Sample, Series, Thumbnail};
 
 use crate::digits::{self, Digits};
-use crate::terminal::{grouped, peak_memory_bytes, plain_table};
+use crate::terminal::{self, grouped, peak_memory_bytes, plain_table};
 
 const TASK: [u8; 3] = [3, 6, 9];
 const RULES: [&str; 4] = ["itl", "ctl", "cosine", "random"];
@@ -122,7 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     report.learning = learning(arguments.seed)?;
     let page = report::render(&report)?;
     write_beside(&arguments.report, |file| file.write_all(page.as_bytes()))?;
-    writeln!(std::io::stdout(), "The report with the picked digits is in {}.", arguments.report.display())?;
+    writeln!(terminal::stdout(), "The report with the picked digits is in {}.", arguments.report.display())?;
     Ok(())
 }
 
@@ -135,7 +135,7 @@ fn learning(seed: u64) -> Result<Option<Section>> {
         "digits --task 3,6,9 --target-count 12 --batch-size 3 --rounds 10 --candidates all --seeds 3 --seed";
     let arguments: Vec<&str> = arguments.split(' ').chain([seed.as_str()]).collect();
     let section = crate::finetune::learning(&arguments, folder.path())?;
-    let mut out = std::io::stdout();
+    let mut out = terminal::stdout();
     writeln!(out, "A small network, fine-tuned after every third pick:\n")?;
     let mut table = plain_table();
     table.set_header(&section.table[0]);
@@ -194,7 +194,7 @@ fn mean(splits: &[Vec<Contender>]) -> Vec<Contender> {
 }
 
 fn print(comparison: &[Contender], note: &str, parts: &Split, arguments: &Arguments) -> Result<()> {
-    let mut out = std::io::stdout();
+    let mut out = terminal::stdout();
     writeln!(
         out,
         "The task: tell the digits 3, 6 and 9 apart.\n\

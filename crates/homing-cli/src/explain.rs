@@ -10,7 +10,7 @@ use homing::{Embeddings, Noise, Task};
 use serde::Serialize;
 
 use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, picked_rows};
-use crate::terminal::{grouped, plain_table, short};
+use crate::terminal::{self, grouped, note, plain_table, short};
 
 /// Targets that are explained unless some are named.
 const LISTED: usize = 20;
@@ -106,10 +106,8 @@ fn explain(arguments: &Arguments) -> Result<()> {
         explained(&model, &asked, arguments, &inputs, |target| left[target], |row| row)?
     };
     task.check_read()?;
-    if let Some(found) = inputs.found() {
-        eprintln!("{found}");
-    }
-    let mut out = std::io::stdout();
+    inputs.found().into_iter().for_each(note);
+    let mut out = terminal::stdout();
     match arguments.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&explained)?)?,
         Format::Table => print(&mut out, &explained, arguments)?,

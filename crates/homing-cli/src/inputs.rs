@@ -1,7 +1,7 @@
 //! The files of a selection, opened and joined.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -69,6 +69,18 @@ pub struct ColumnArguments {
     target_probabilities: Option<String>,
 }
 
+impl ColumnArguments {
+    /// The files among them.
+    pub fn files(&self) -> [Option<&Path>; 2] {
+        [&self.probabilities, &self.target_probabilities].map(|named| file_of(named.as_deref()?))
+    }
+}
+
+/// The file that the value of an option names; none where it names a column.
+pub fn file_of(named: &str) -> Option<&Path> {
+    Some(Path::new(named)).filter(|file| file.exists() || file.extension().is_some())
+}
+
 /// Columns that limits and samples read.
 #[derive(Args, Default)]
 #[command(next_help_heading = "Columns")]
@@ -110,10 +122,10 @@ pub struct Source {
 
 impl Source {
     fn open(path: &Path, options: &ReadOptions, probabilities: Option<&str>) -> Result<Self> {
-        let file = probabilities.map(PathBuf::from).filter(|file| file.exists() || file.extension().is_some());
+        let file = probabilities.and_then(file_of);
         let column = probabilities.filter(|_| file.is_none()).map(str::to_owned);
         let pool = Pool::open(path, &ReadOptions { probabilities: column, ..options.clone() })?;
-        let beside = file.map(|file| Pool::open(&file, &ReadOptions::default())).transpose()?;
+        let beside = file.map(|file| Pool::open(file, &ReadOptions::default())).transpose()?;
         Ok(Self { pool, beside })
     }
 
@@ -316,21 +328,6 @@ fn task_of<'a>(inputs: &'a Inputs, kernel: &'a dyn Kernel, gradients: bool) -> R
         forbidden: &inputs.forbidden,
         ..Task::new(pool, targets)
     })
-}
-
-/// Refuses an output that is also an input, or another output; each with the option that names it.
-pub fn refuse_overwriting(inputs: &[Option<&Path>], outputs: &[(&str, Option<&Path>)]) -> Result<()> {
-    let same = |a: &Path, b: &Path| a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    let outputs: Vec<(&str, &Path)> = outputs.iter().filter_map(|&(name, path)| Some((name, path?))).collect();
-    for (i, &(name, output)) in outputs.iter().enumerate() {
-        if inputs.iter().flatten().any(|input| same(input, output)) {
-            bail!("{} is read and would be written over; choose another output", output.display());
-        }
-        if let Some((other, _)) = outputs[..i].iter().find(|(_, other)| same(other, output)) {
-            bail!("{other} and {name} both name {}; choose two files", output.display());
-        }
-    }
-    Ok(())
 }
 
 /// Runs `work` on so many threads; one for each core by default.

@@ -23,6 +23,7 @@ mod terminal;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 /// Choose the few rows of a large pool that teach a model most about your task.
@@ -62,6 +63,10 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            terminal::note(error);
+            return ExitCode::from(2);
+        }
         Err(error) => return refuse(&first_sentence(&error.to_string())),
     };
     let outcome = match cli.command {
@@ -87,16 +92,13 @@ fn main() -> ExitCode {
 
 /// One sentence, and the exit code of bad input.
 fn refuse(sentence: &str) -> ExitCode {
-    eprintln!("error: {sentence}");
+    terminal::note(format_args!("error: {}", terminal::one_line(sentence)));
     ExitCode::from(2)
 }
 
-/// What is wrong with the arguments, without the usage that follows it; the help itself where there are none.
+/// What is wrong with the arguments, without the usage that follows it.
 fn first_sentence(message: &str) -> String {
     let paragraph: Vec<&str> = message.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
     let sentence = paragraph.join(" ");
-    match sentence.strip_prefix("error: ") {
-        Some(sentence) => format!("{sentence}; see --help"),
-        None => message.to_owned(),
-    }
+    format!("{}; see --help", sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }

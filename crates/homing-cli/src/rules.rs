@@ -4,7 +4,7 @@ use std::io::Write;
 
 use homing::{STRATEGIES, Strategy};
 
-use crate::terminal::plain_table;
+use crate::terminal::{self, plain_table};
 
 pub fn print() -> anyhow::Result<()> {
     let mut table = plain_table();
@@ -12,6 +12,6 @@ pub fn print() -> anyhow::Result<()> {
     for entry in STRATEGIES {
         table.add_row([entry.name, Strategy::from(entry).inputs(), entry.formula, entry.summary, entry.place]);
     }
-    writeln!(std::io::stdout(), "{table}")?;
+    writeln!(terminal::stdout(), "{table}")?;
     Ok(())
 }

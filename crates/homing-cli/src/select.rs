@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use homing::{Ended, Engine, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select};
-use homing_pool::{prepare, write_beside, write_picks, write_picks_csv};
+use homing_pool::{Ids, Paths, PickFormat, prepare, write_beside, write_picks, write_picks_csv};
 use homing_report::story::{self, Story};
 use homing_report::{self as report, Facts};
 
-use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, PoolAccess, refuse_overwriting};
-use crate::terminal::{Bar, grouped, memory, peak_memory_bytes, picks_table, seconds, short};
+use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, PoolAccess};
+use crate::terminal::{self, Bar, grouped, memory, note, peak_memory_bytes, picks_table, seconds, short};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Where to write the picks: .csv, .jsonl, .parquet, .npy, or - for CSV on standard output.
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Put an apostrophe before ids in CSV that a spreadsheet would take for a formula (those that begin with =, +, - or @).
+    #[arg(long)]
+    csv_safe: bool,
     /// Where to write a page that shows the picks and why.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -97,16 +100,24 @@ struct MoreArguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    if let Some(out) = arguments.out.as_deref().filter(|out| *out != Path::new("-")) {
-        prepare(out)?;
+    let out = arguments.out.as_deref().filter(|out| *out != Path::new("-"));
+    let paths = Paths::new().reads(&*arguments.pool).reads(arguments.targets.as_deref());
+    let paths = paths.reads(arguments.observed.as_deref()).reads(arguments.more.forbid.as_deref());
+    let paths = arguments.columns.files().into_iter().fold(paths, Paths::reads);
+    paths.writes("--out", out).writes("--report", arguments.report.as_deref()).check()?;
+    if let Some(out) = out
+        && prepare(out)? == PickFormat::Parquet
+        && arguments.more.repeat
+    {
+        bail!(
+            "a .parquet file has one line for each row of the pool, which cannot say that one is picked twice; with --repeat, write .csv, .jsonl or .npy"
+        );
     }
     if let Some(report) = &arguments.report {
+        if report == Path::new("-") {
+            bail!("--report writes a page to a file; name one, such as report.html");
+        }
         homing_pool::check_writable(report)?;
-    }
-    let inputs = [Some(&*arguments.pool), arguments.targets.as_deref(), arguments.observed.as_deref()];
-    refuse_overwriting(&inputs, &[("--out", arguments.out.as_deref()), ("--report", arguments.report.as_deref())])?;
-    if arguments.report.as_deref() == Some(Path::new("-")) {
-        bail!("--report writes a page to a file; name one, such as report.html");
     }
     if arguments.more.budget.is_some() && arguments.limits.cost_column.is_none() {
         bail!("--budget needs --cost-column NAME, the column with each row's cost");
@@ -144,20 +155,14 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let warning = worthless(&task, &selection)?;
 
     let reporting = write_results(arguments, &inputs, &task, &plan, &selection, times)?;
-    if let Some(found) = inputs.found().filter(|_| !arguments.quiet) {
-        eprintln!("{found}");
-    }
     if !arguments.quiet {
-        eprintln!("{}", closing_line(&task, &plan, &selection, times, reporting));
-    }
-    if let Some(warning) = warning.filter(|_| !arguments.quiet) {
-        eprintln!("{warning}");
-    }
-    if let Some(guarantee) = plan.greedy.guarantee(&task, &plan).filter(|_| !arguments.quiet) {
-        eprintln!("{guarantee}");
+        inputs.found().into_iter().for_each(note);
+        note(closing_line(&task, &plan, &selection, times, reporting));
+        warning.into_iter().for_each(note);
+        plan.greedy.guarantee(&task, &plan).into_iter().for_each(note);
     }
     if arguments.verbose {
-        eprintln!("{} passes over the pool, which was {}", selection.passes, inputs.source.place());
+        note(format_args!("{} passes over the pool, which was {}", selection.passes, inputs.source.place()));
     }
     Ok(())
 }
@@ -189,7 +194,7 @@ fn worthless(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static s
     }))
 }
 
-/// Writes what was asked for; how long the report took, where there is one.
+/// Writes the picks, then the report; returns how long the report took, if one was asked for.
 fn write_results(
     arguments: &Arguments,
     inputs: &Inputs,
@@ -199,44 +204,59 @@ fn write_results(
     times: Times,
 ) -> Result<Option<Duration>> {
     let pool = &inputs.source.pool;
-    let start = Instant::now();
-    let mut reporting = None;
-    if let Some(path) = &arguments.report {
-        let facts = Facts {
-            pool_file: file_name(&arguments.pool),
-            number_format: pool.dtype().into(),
-            targets_file: arguments.targets.as_deref().map(file_name),
-            noise_is_default: arguments.model.noise_std.is_none(),
-            centred: arguments.model.center,
-            read_seconds: times.reading.as_secs_f64(),
-            choose_seconds: times.choosing.as_secs_f64(),
-            peak_memory_bytes: peak_memory_bytes(),
-            ..story::facts(task, plan, selection)
-        };
-        let names = Story {
-            id: &|row| inputs.source.id(row),
-            target_id: &|row| inputs.targets.as_ref().map(|targets| targets.id(row)),
-            label: &|row| pool.labels().map(|labels| labels[row].clone()),
-            group: &|row| pool.groups().map(|groups| groups[row].clone()),
-            thumbnail: &|_| None,
-            target_thumbnail: &|_| None,
-        };
-        let report = story::tell(task, selection, facts, &names)?;
-        let page = report::render(&report)?;
-        write_beside(path, |file| file.write_all(page.as_bytes()))?;
-        reporting = Some(start.elapsed());
-    }
+    let ids = Ids { of_rows: pool.ids(), csv_safe: arguments.csv_safe };
     match arguments.out.as_deref() {
         Some(out) if out == Path::new("-") => {
             let mut csv = Vec::new();
-            write_picks_csv(&mut csv, &selection.picks, pool.ids())?;
-            std::io::stdout().write_all(&csv)?;
+            write_picks_csv(&mut csv, &selection.picks, ids)?;
+            terminal::print_data(&csv)?;
         }
-        Some(out) => write_picks(out, &selection.picks, pool.rows(), pool.ids())?,
+        Some(out) => write_picks(out, &selection.picks, pool.rows(), ids)?,
         None if arguments.quiet => {}
-        None => writeln!(std::io::stdout(), "{}", picks_table(&selection.picks, |row| inputs.source.id(row)))?,
+        None => writeln!(terminal::stdout(), "{}", picks_table(&selection.picks, |row| inputs.source.id(row)))?,
     }
-    Ok(reporting)
+    let Some(path) = &arguments.report else { return Ok(None) };
+    let start = Instant::now();
+    let written = write_report(path, arguments, inputs, task, plan, selection, times);
+    written.with_context(|| match arguments.out.as_deref() {
+        Some(out) if out != Path::new("-") => format!("the picks are in {}, but not the report", out.display()),
+        _ => "the report could not be made".into(),
+    })?;
+    Ok(Some(start.elapsed()))
+}
+
+fn write_report(
+    path: &Path,
+    arguments: &Arguments,
+    inputs: &Inputs,
+    task: &Task<'_>,
+    plan: &Plan,
+    selection: &Selection,
+    times: Times,
+) -> Result<()> {
+    let pool = &inputs.source.pool;
+    let facts = Facts {
+        pool_file: file_name(&arguments.pool),
+        number_format: pool.dtype().into(),
+        targets_file: arguments.targets.as_deref().map(file_name),
+        noise_is_default: arguments.model.noise_std.is_none(),
+        centred: arguments.model.center,
+        read_seconds: times.reading.as_secs_f64(),
+        choose_seconds: times.choosing.as_secs_f64(),
+        peak_memory_bytes: peak_memory_bytes(),
+        ..story::facts(task, plan, selection)
+    };
+    let names = Story {
+        id: &|row| inputs.source.id(row),
+        target_id: &|row| inputs.targets.as_ref().map(|targets| targets.id(row)),
+        label: &|row| pool.labels().map(|labels| labels[row].clone()),
+        group: &|row| pool.groups().map(|groups| groups[row].clone()),
+        thumbnail: &|_| None,
+        target_thumbnail: &|_| None,
+    };
+    let report = story::tell(task, selection, facts, &names)?;
+    let page = report::render(&report)?;
+    Ok(write_beside(path, |file| file.write_all(page.as_bytes()))?)
 }
 
 fn file_name(path: &Path) -> String {

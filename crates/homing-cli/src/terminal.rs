@@ -1,9 +1,10 @@
 //! What people see while and after a selection runs.
 
-use std::io;
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 #[cfg(feature = "train")]
-use std::{cell::Cell, io::IsTerminal, time::Instant};
+use std::{cell::Cell, time::Instant};
 
 use comfy_table::{Table, presets};
 use homing::{Pick, Progress};
@@ -39,7 +40,7 @@ impl Lines {
             self.told.set((tenths, Instant::now()));
             let message = bar.message();
             let dot = if message.is_empty() { "" } else { " · " };
-            eprintln!("{}: {} of {}{dot}{message}", self.what, grouped(done as usize), grouped(all as usize));
+            note(format_args!("{}: {} of {}{dot}{message}", self.what, grouped(done as usize), grouped(all as usize)));
         }
     }
 }
@@ -159,7 +160,70 @@ pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String) -> Table {
     table
 }
 
+/// Text for people on standard output or standard error. Names and ids in it come from files that anybody may have made, so
+/// characters that would steer a terminal are shown as escapes.
+pub struct Screen<W>(W);
+
+/// Standard output for text that people read.
+pub fn stdout() -> Screen<io::Stdout> {
+    Screen(io::stdout())
+}
+
+/// A line on standard error. Nobody may be there to read it, which is no reason to end.
+pub fn note(text: impl Display) {
+    let _ = writeln!(Screen(io::stderr()), "{text}");
+}
+
+/// Bytes for other programs on standard output; a terminal gets them as text for people.
+pub fn print_data(bytes: &[u8]) -> io::Result<()> {
+    if io::stdout().is_terminal() { stdout().write_all(bytes) } else { io::stdout().write_all(bytes) }
+}
+
+impl<W: Write> Write for Screen<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// The text with control characters, except for ends of lines, and marks that reverse the direction of writing as escapes.
+fn visible(text: &str) -> String {
+    let steers = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if steers(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+        shown
+    })
+}
+
+/// The text in one line.
+pub fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
 /// Whether the reader of standard output went away (`homing … | head`).
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_steer_a_terminal_is_shown_as_an_escape() {
+        let mut shown = Vec::new();
+        write!(Screen(&mut shown), "a\u{1b}]0;title\u{7}\u{9b}31m\u{202e}é\tb\n").unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        assert_eq!(shown, "a\\u{1b}]0;title\\u{7}\\u{9b}31m\\u{202e}é\tb\n");
+    }
 }

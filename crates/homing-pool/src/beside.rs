@@ -1,11 +1,12 @@
 //! Files that appear whole or not at all.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::disk::{self, Output};
 use crate::{Error, Result};
 
 /// How the names of temporary files begin.
@@ -23,16 +24,28 @@ const PREFIX: &str = ".homing-";
 /// assert_eq!(std::fs::read(&path)?, b"<p>done</p>");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
+pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<Output<'_>>) -> io::Result<()>) -> Result<()> {
     let failed = |source: io::Error| Error::write(path, &source);
     let target = target(path);
     let temporary = temporary(&target).map_err(failed)?;
-    let mut file = BufWriter::new(temporary.as_file());
-    write(&mut file).and_then(|()| file.flush()).map_err(failed)?;
-    drop(file);
-    temporary.as_file().sync_all().map_err(failed)?;
+    let mut file = BufWriter::new(Output(temporary.as_file()));
+    let written = write(&mut file).and_then(|()| file.flush());
+    // What is still in the buffer after a failure belongs to a file that is about to be removed.
+    drop(file.into_parts());
+    written.map_err(failed)?;
+    disk::sync(temporary.as_file()).map_err(failed)?;
+    disk::step().map_err(failed)?;
     temporary.persist(&target).map_err(|error| failed(error.error))?;
+    sync_folder(&target);
     Ok(())
+}
+
+/// Has the folder remember the file's name, should the machine lose its power. Not every file system can.
+fn sync_folder(target: &Path) {
+    #[cfg(unix)]
+    let _ = fs::File::open(folder(target)).and_then(|folder| folder.sync_all());
+    #[cfg(not(unix))]
+    let _ = target;
 }
 
 /// Whether a process that was killed in [`write_beside`] has left this file behind.
@@ -50,24 +63,34 @@ fn target(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn temporary(target: &Path) -> io::Result<NamedTempFile> {
-    match fs::metadata(target) {
-        Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        // A new file in the place of a device or a pipe would take it from everybody else.
-        Ok(found) if !found.is_file() => return Err(io::Error::other("it is a device or a pipe, not a file")),
-        _ => {}
-    }
-    let directory = match target.parent() {
+fn folder(target: &Path) -> &Path {
+    match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    };
+    }
+}
+
+fn temporary(target: &Path) -> io::Result<NamedTempFile> {
+    let there = fs::metadata(target).ok();
+    match &there {
+        Some(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        // A new file in the place of a device or a pipe would take it from everybody else.
+        Some(found) if !found.is_file() => return Err(io::Error::other("it is a device or a pipe, not a file")),
+        // A folder that may be written to would let it be replaced all the same.
+        Some(found) if found.permissions().readonly() => return Err(io::Error::other("it is read-only")),
+        _ => {}
+    }
+    disk::step()?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
     #[cfg(unix)]
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    #[cfg(unix)]
-    builder.permissions(permissions);
-    let made = builder.tempfile_in(directory);
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let made = builder.tempfile_in(folder(target)).and_then(|made| {
+        if let Some(there) = there {
+            made.as_file().set_permissions(there.permissions())?;
+        }
+        Ok(made)
+    });
     // The name of the temporary file would puzzle.
     made.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => io::Error::new(error.kind(), "its directory does not exist"),
@@ -102,7 +125,7 @@ mod tests {
     fn a_failure_leaves_nothing_behind_and_the_old_file_untouched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.txt");
-        let fail = |file: &mut BufWriter<&File>| {
+        let fail = |file: &mut BufWriter<Output<'_>>| {
             file.write_all(b"half")?;
             Err(io::Error::other("the disk is full"))
         };
@@ -136,9 +159,29 @@ mod tests {
         write_beside(&link, |file| file.write_all(b"new")).unwrap();
         assert_eq!(fs::read(&real).unwrap(), b"new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        let plain = directory.path().join("plain.txt");
+        let (plain, new) = (directory.path().join("plain.txt"), directory.path().join("new.txt"));
         fs::write(&plain, "").unwrap();
+        write_beside(&new, |file| file.write_all(b"new")).unwrap();
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&real), mode(&plain));
+        assert_eq!(mode(&new), mode(&plain));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_output_that_is_there_keeps_its_mode_and_a_read_only_one_its_content() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.txt");
+        fs::write(&path, "old").unwrap();
+        let set = |mode| fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        set(0o640);
+        write_beside(&path, |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        set(0o444);
+        let message = check_writable(&path).unwrap_err().to_string();
+        assert!(message.contains("a.txt cannot be written: it is read-only"), "{message}");
+        write_beside(&path, |file| file.write_all(b"newer")).unwrap_err();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 }

@@ -1,7 +1,7 @@
 //! A file's bytes, mapped into memory.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -23,6 +23,26 @@ pub fn map(path: &Path) -> Result<Bytes> {
 
 /// The file at `path` and its length, which is not zero.
 pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
+    match open_regular(path)? {
+        (_, 0) => Err(Error::EmptyFile { path: path.to_owned() }),
+        found => Ok(found),
+    }
+}
+
+/// The bytes of the regular file at `path`, at most `most`.
+pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let (file, found) = open_regular(path)?;
+    if found > most {
+        return Err(Error::TooLong { path: path.to_owned(), found, most });
+    }
+    let mut bytes = Vec::new();
+    // A file that grows meanwhile is cut off, and what reads it will say so.
+    file.take(most).read_to_end(&mut bytes).map_err(|source| Error::read(path, source))?;
+    Ok(bytes)
+}
+
+/// The regular file at `path` and its length.
+fn open_regular(path: &Path) -> Result<(File, u64)> {
     // Asked of the path: to open a pipe would wait for its other end.
     let metadata = fs::metadata(path).map_err(|source| Error::read(path, source))?;
     if metadata.is_dir() {
@@ -30,9 +50,6 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     }
     if !metadata.is_file() {
         return Err(Error::NotRegular { path: path.to_owned() });
-    }
-    if metadata.len() == 0 {
-        return Err(Error::EmptyFile { path: path.to_owned() });
     }
     let file = File::open(path).map_err(|source| Error::read(path, source))?;
     Ok((file, metadata.len()))

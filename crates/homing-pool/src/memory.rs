@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-/// The least of what the limit on the address space, the control group and the machine allow. None where nobody tells.
-pub(crate) fn allowed() -> Option<u64> {
+/// How many bytes of memory this process may use: the least of what the limit on the address space, the control group and
+/// the machine allow. None where the system does not tell.
+pub fn allowed() -> Option<u64> {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let used = kilobytes(&text("/proc/self/status"), "VmSize:");
     let address_space = address_limit(&text("/proc/self/limits")).map(|limit| limit.saturating_sub(used));

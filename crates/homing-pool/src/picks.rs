@@ -1,5 +1,6 @@
 //! Picks, written in the format that their file's extension asks for.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -42,6 +43,37 @@ impl PickFormat {
     }
 }
 
+/// How the ids of picks are written.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ids<'a> {
+    /// The pool's ids; a row without one is called by its index.
+    pub of_rows: Option<&'a [String]>,
+    /// Whether CSV gets an apostrophe before an id that a spreadsheet would take for a formula.
+    pub csv_safe: bool,
+}
+
+impl<'a> From<Option<&'a [String]>> for Ids<'a> {
+    fn from(of_rows: Option<&'a [String]>) -> Self {
+        Self { of_rows, csv_safe: false }
+    }
+}
+
+impl Ids<'_> {
+    fn id(self, index: usize) -> String {
+        self.of_rows.and_then(|ids| ids.get(index)).cloned().unwrap_or_else(|| index.to_string())
+    }
+
+    fn csv(self, index: usize) -> String {
+        let id = self.id(index);
+        if self.csv_safe && is_formula(&id) { format!("'{id}") } else { id }
+    }
+}
+
+/// Whether a spreadsheet that opens a CSV file would compute a cell with this text.
+pub(crate) fn is_formula(text: &str) -> bool {
+    text.starts_with(['=', '+', '-', '@', '\t', '\r'])
+}
+
 /// Makes sure, before the work, that picks can be written to `path` after it.
 pub fn prepare(path: &Path) -> Result<PickFormat> {
     let format = PickFormat::of(path)?;
@@ -49,12 +81,18 @@ pub fn prepare(path: &Path) -> Result<PickFormat> {
     Ok(format)
 }
 
-/// Writes `picks` from a pool of `rows` rows to `path`. Without `ids`, a row's index is its id.
-pub fn write_picks(path: &Path, picks: &[Pick], rows: usize, ids: Option<&[String]>) -> Result<()> {
-    let format = PickFormat::of(path)?;
-    let rows = ids.map_or(rows, |ids| rows.min(ids.len()));
+/// Writes `picks` from a pool of `rows` rows to `path`.
+pub fn write_picks<'a>(path: &Path, picks: &[Pick], rows: usize, ids: impl Into<Ids<'a>>) -> Result<()> {
+    let (format, ids) = (PickFormat::of(path)?, ids.into());
+    let rows = ids.of_rows.map_or(rows, |ids| rows.min(ids.len()));
     if let Some(pick) = picks.iter().find(|pick| pick.index >= rows) {
         return Err(Error::PickBeyondPool { path: path.to_owned(), row: pick.index, rows });
+    }
+    if format == PickFormat::Parquet {
+        let mut picked = HashSet::new();
+        if let Some(pick) = picks.iter().find(|pick| !picked.insert(pick.index)) {
+            return Err(Error::PickedTwice { path: path.to_owned(), row: pick.index });
+        }
     }
     write_beside(path, |file| match format {
         PickFormat::Csv => write_picks_csv(file, picks, ids),
@@ -64,25 +102,22 @@ pub fn write_picks(path: &Path, picks: &[Pick], rows: usize, ids: Option<&[Strin
     })
 }
 
-/// Writes `picks` as CSV, for standard output or any other place. Without `ids`, a row's index is its id.
-pub fn write_picks_csv(out: impl Write, picks: &[Pick], ids: Option<&[String]>) -> io::Result<()> {
+/// Writes `picks` as CSV, for standard output or any other place.
+pub fn write_picks_csv<'a>(out: impl Write, picks: &[Pick], ids: impl Into<Ids<'a>>) -> io::Result<()> {
+    let ids = ids.into();
     let mut out = ::csv::Writer::from_writer(out);
     out.write_record(["rank", "index", "id", "score", "information", "variance_left"])?;
     for pick in picks {
         out.write_record([
             pick.rank.to_string(),
             pick.index.to_string(),
-            id(pick.index, ids),
+            ids.csv(pick.index),
             pick.score.to_string(),
             pick.information.to_string(),
             pick.variance_left.map(|share| share.to_string()).unwrap_or_default(),
         ])?;
     }
     out.flush()
-}
-
-fn id(index: usize, ids: Option<&[String]>) -> String {
-    ids.and_then(|ids| ids.get(index)).cloned().unwrap_or_else(|| index.to_string())
 }
 
 #[derive(serde::Serialize)]
@@ -95,10 +130,10 @@ struct Line {
     variance_left: Option<f64>,
 }
 
-fn jsonl(mut out: impl Write, picks: &[Pick], ids: Option<&[String]>) -> io::Result<()> {
+fn jsonl(mut out: impl Write, picks: &[Pick], ids: Ids<'_>) -> io::Result<()> {
     for pick in picks {
         let &Pick { rank, index, score, information, variance_left } = pick;
-        let line = Line { rank, index, id: id(index, ids), score, information, variance_left };
+        let line = Line { rank, index, id: ids.id(index), score, information, variance_left };
         serde_json::to_writer(&mut out, &line)?;
         out.write_all(b"\n")?;
     }
@@ -112,7 +147,7 @@ fn npy(out: impl Write, picks: &[Pick]) -> io::Result<()> {
     out.finish()
 }
 
-fn parquet(out: impl Write + Send, picks: &[Pick], rows: usize, ids: Option<&[String]>) -> io::Result<()> {
+fn parquet(out: impl Write + Send, picks: &[Pick], rows: usize, ids: Ids<'_>) -> io::Result<()> {
     /// Keeps the texts of a batch within the 2 GiB that their offsets reach.
     const BATCH: usize = 64 * 1024;
     let schema = Arc::new(Schema::new(vec![
@@ -130,7 +165,7 @@ fn parquet(out: impl Write + Send, picks: &[Pick], rows: usize, ids: Option<&[St
     for (batch, picked) in picked.chunks(BATCH).enumerate() {
         let first = batch * BATCH;
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(StringArray::from_iter_values((first..first + picked.len()).map(|row| id(row, ids)))),
+            Arc::new(StringArray::from_iter_values((first..first + picked.len()).map(|row| ids.id(row)))),
             Arc::new(picked.iter().map(|pick| Some(pick.is_some())).collect::<BooleanArray>()),
             Arc::new(picked.iter().map(|pick| pick.map(|pick| pick.rank as i32)).collect::<Int32Array>()),
             Arc::new(picked.iter().map(|pick| pick.map(|pick| pick.score)).collect::<Float64Array>()),

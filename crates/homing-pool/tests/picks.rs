@@ -33,7 +33,7 @@ fn csv_has_one_header_and_shortest_numbers() {
 fn csv_quotes_ids_that_need_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("picks.csv");
-    write_picks(&path, &picks(), 3, Some(&ids())).unwrap();
+    write_picks(&path, &picks(), 3, Some(&ids()[..])).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text.lines().nth(1).unwrap(), "1,2,\"with \"\"quotes\"\"\",0.1,0.0000001,0.25");
 }
@@ -42,7 +42,7 @@ fn csv_quotes_ids_that_need_it() {
 fn jsonl_has_the_same_keys() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("picks.jsonl");
-    write_picks(&path, &picks(), 3, Some(&ids())).unwrap();
+    write_picks(&path, &picks(), 3, Some(&ids()[..])).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let second = text.lines().nth(1).unwrap();
     let expected = r#"{"rank":2,"index":0,"id":"plain","score":-3.0,"information":1.5,"variance_left":null}"#;

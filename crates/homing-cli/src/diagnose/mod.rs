@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use homing_pool::{Access, Pool, Values, write_beside};
+use homing_pool::{Access, Paths, Pool, Values, write_beside};
 use homing_report::diagnosis::{Diagnosis, Names, Question, Target, render};
 use serde::Serialize;
 
-use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, picked_rows, refuse_overwriting};
-use crate::terminal::{Steps, grouped};
+use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, file_of, picked_rows};
+use crate::terminal::{self, Steps, grouped, note};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -60,14 +60,11 @@ enum Format {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let inputs = [
-        Some(&*arguments.pool),
-        Some(&*arguments.targets),
-        arguments.picks.as_deref(),
-        arguments.observed.as_deref(),
-        arguments.values.as_deref().map(Path::new),
-    ];
-    refuse_overwriting(&inputs, &[("--report", arguments.report.as_deref())])?;
+    let paths = Paths::new().reads(&*arguments.pool).reads(&*arguments.targets);
+    let paths = paths.reads(arguments.picks.as_deref()).reads(arguments.observed.as_deref());
+    let paths = arguments.columns.files().into_iter().fold(paths, Paths::reads);
+    let paths = paths.reads(arguments.values.as_deref().and_then(file_of));
+    paths.writes("--report", arguments.report.as_deref()).check()?;
     if let Some(report) = &arguments.report {
         if report == Path::new("-") {
             bail!("--report writes a page to a file; name one, such as report.html");
@@ -82,8 +79,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn diagnose(arguments: &Arguments) -> Result<()> {
     let (column, file) = match &arguments.values {
-        Some(values) if Path::new(values).exists() || Path::new(values).extension().is_some() => (None, Some(values)),
-        Some(values) => (Some(values.clone()), None),
+        Some(values) => match file_of(values) {
+            None => (Some(values.clone()), None),
+            file => (None, file),
+        },
         None => (None, None),
     };
     let files = Files {
@@ -102,7 +101,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         None => Vec::new(),
     };
     let values = match file {
-        Some(file) => Some(values_of_file(Path::new(file), inputs.source.pool.rows())?),
+        Some(file) => Some(values_of_file(file, inputs.source.pool.rows())?),
         None => values_of_pool(&inputs.source.pool),
     };
     let kernel = arguments.model.kernel(&inputs)?;
@@ -113,16 +112,14 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     let question = Question { task, noise, picks: &picks, count, values, seed };
     let diagnosis = Diagnosis::new(&question, |step| steps.tell(step))?;
     steps.finish();
-    if let Some(found) = inputs.found().filter(|_| !arguments.quiet) {
-        eprintln!("{found}");
-    }
+    inputs.found().filter(|_| !arguments.quiet).into_iter().for_each(note);
     task.check_read()?;
     if let Some(path) = &arguments.report {
         let names = Names { row: &|row| inputs.row_name(row), target: &|row| inputs.target_name(row) };
         let page = render(&names, &task, &diagnosis)?;
         write_beside(path, |file| file.write_all(page.as_bytes()))?;
     }
-    let mut out = std::io::stdout();
+    let mut out = terminal::stdout();
     match arguments.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&Json::new(&diagnosis))?)?,
         Format::Table => table::print(&mut out, &task, &diagnosis, &inputs)?,

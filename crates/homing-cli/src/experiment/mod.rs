@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::terminal::plain_table;
+use crate::terminal::{self, plain_table};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -82,6 +82,6 @@ fn list() -> Result<()> {
         table.add_row([name, shows]);
     }
     table.add_rows(theory::PICTURES.map(|(name, shows, _)| [name, shows]));
-    writeln!(std::io::stdout(), "{table}")?;
+    writeln!(terminal::stdout(), "{table}")?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use anyhow::{Result, bail};
 use homing_pool::{check_writable, write_beside};
 use homing_report::plots::Page;
 
-use crate::terminal::plain_table;
+use crate::terminal::{self, plain_table};
 
 /// Name, what it shows, and how it is drawn from a seed.
 type Picture = (&'static str, &'static str, fn(u64) -> Result<Page>);
@@ -40,7 +40,7 @@ pub fn run((name, _, draw): Picture, out: Option<PathBuf>, seed: u64) -> Result<
     let page = draw(seed)?;
     let html = page.render()?;
     write_beside(&out, |file| file.write_all(html.as_bytes()))?;
-    let mut stdout = std::io::stdout();
+    let mut stdout = terminal::stdout();
     for section in page.sections.iter().filter(|section| !section.table.is_empty()) {
         let mut table = plain_table();
         table.set_header(&section.table[0]);

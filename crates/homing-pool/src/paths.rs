@@ -1,0 +1,153 @@
+//! The guard between what a command reads and what it writes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
+
+/// The paths that a command reads and writes.
+///
+/// ```
+/// use homing_pool::Paths;
+/// use std::path::Path;
+///
+/// let paths = Paths::new().reads(Path::new("pool.npy")).writes("--out", Path::new("pool.npy"));
+/// let message = paths.check().unwrap_err().to_string();
+/// assert!(message.starts_with("pool.npy is read and would be written over"));
+/// ```
+#[derive(Debug, Default)]
+pub struct Paths {
+    inputs: Vec<PathBuf>,
+    outputs: Vec<(&'static str, PathBuf)>,
+}
+
+impl Paths {
+    /// No paths yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file or folder that is read, if there is one.
+    #[must_use]
+    pub fn reads<'a>(mut self, path: impl Into<Option<&'a Path>>) -> Self {
+        self.inputs.extend(path.into().map(Path::to_owned));
+        self
+    }
+
+    /// Adds a file or folder that is written, if there is one, under the name by which the user knows it.
+    #[must_use]
+    pub fn writes<'a>(mut self, name: &'static str, path: impl Into<Option<&'a Path>>) -> Self {
+        self.outputs.extend(path.into().map(|path| (name, path.to_owned())));
+        self
+    }
+
+    /// Refuses an output that is an input, lies in one, or is another output as well.
+    pub fn check(&self) -> Result<()> {
+        let inputs: Vec<Place> = self.inputs.iter().map(|path| Place::of(path)).collect();
+        let outputs: Vec<Place> = self.outputs.iter().map(|(_, path)| Place::of(path)).collect();
+        for (i, (output, (name, path))) in outputs.iter().zip(&self.outputs).enumerate() {
+            let path = || path.clone();
+            for (input, folder) in inputs.iter().zip(&self.inputs) {
+                if output.is(input) {
+                    return Err(Error::OverInput { path: path() });
+                }
+                if output.path.starts_with(&input.path) {
+                    return Err(Error::InsideInput { path: path(), folder: folder.clone() });
+                }
+            }
+            if let Some(other) = outputs[..i].iter().position(|other| output.is(other)) {
+                return Err(Error::SameOutput { path: path(), first: self.outputs[other].0, second: name });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a path stands for, under whatever name.
+struct Place {
+    /// Without symbolic links, as far as the path exists.
+    path: PathBuf,
+    /// The file system and the number of the file in it, which all of its names share.
+    file: Option<(u64, u64)>,
+}
+
+impl Place {
+    fn of(path: &Path) -> Self {
+        Self { path: resolved(path), file: identity(path) }
+    }
+
+    fn is(&self, other: &Place) -> bool {
+        self.path == other.path || (self.file.is_some() && self.file == other.file)
+    }
+}
+
+/// The path without symbolic links, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = absolute.ancestors().find_map(|above| Some((above, fs::canonicalize(above).ok()?)));
+    match existing {
+        Some((above, real)) => {
+            let rest = absolute.strip_prefix(above).unwrap_or(Path::new(""));
+            if rest.as_os_str().is_empty() { real } else { real.join(rest) }
+        }
+        None => absolute,
+    }
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Path) -> Option<(u64, u64)> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(paths: &Paths) -> String {
+        paths.check().map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn an_output_that_is_an_input_is_refused_under_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("pool.npy"), "x").unwrap();
+        fs::create_dir(at("below")).unwrap();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("pool.npy"), at("link.npy")).unwrap();
+            fs::hard_link(at("pool.npy"), at("hard.npy")).unwrap();
+        }
+        let names: &[&str] =
+            if cfg!(unix) { &["pool.npy", "below/../pool.npy", "link.npy", "hard.npy"] } else { &["pool.npy"] };
+        for name in names {
+            let pool = at("pool.npy");
+            let message = message(&Paths::new().reads(&*pool).writes("--out", &*at(name)));
+            assert!(message.contains("is read and would be written over"), "{name}: {message}");
+        }
+        assert_eq!(message(&Paths::new().reads(&*at("pool.npy")).writes("--out", &*at("picks.csv"))), "");
+    }
+
+    #[test]
+    fn an_output_inside_an_input_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("new/part-1.parquet");
+        let message = message(&Paths::new().reads(folder.path()).writes("--out", &*out));
+        assert!(message.contains("lies in"), "{message}");
+    }
+
+    #[test]
+    fn two_outputs_that_are_one_file_are_refused() {
+        let (first, second) = (Path::new("picks.csv"), Path::new("./picks.csv"));
+        let message = message(&Paths::new().writes("--out", first).writes("--report", second));
+        assert!(message.contains("--out and --report both name"), "{message}");
+    }
+}

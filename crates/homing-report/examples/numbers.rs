@@ -1,0 +1,68 @@
+//! Prints the picks and scores of every rule, and a diagnosis, on data that every machine makes alike.
+//!
+//! `crates/homing-report/same-numbers` compares what several builds and processors print. Scores are printed as the
+//! bits of their numbers; with the argument `picks` only the picked rows are.
+
+use std::error::Error;
+use std::ops::ControlFlow;
+
+use homing::{Embeddings, Gaussian, Kernel, Linear, Noise, Plan, STRATEGIES, Strategy, Task, select};
+use homing_report::diagnosis::{Diagnosis, Question};
+
+const ROWS: usize = 3000;
+const DIM: usize = 37;
+const TARGETS: usize = 7;
+const CLASSES: usize = 4;
+const PICKS: usize = 12;
+
+/// Numbers from −1 to 1 (SplitMix64).
+struct Numbers(u64);
+
+impl Iterator for Numbers {
+    type Item = f64;
+
+    fn next(&mut self) -> Option<f64> {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Some((((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64) - 1.0)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let picks_only = std::env::args().nth(1).is_some_and(|argument| argument == "picks");
+    let bits = |numbers: &[f64]| match picks_only {
+        true => String::new(),
+        false => numbers.iter().map(|x| format!(" {:016x}", x.to_bits())).collect(),
+    };
+    let mut numbers = Numbers(1);
+    let pool: Vec<f32> = numbers.by_ref().take(ROWS * DIM).map(|x| x as f32).collect();
+    let targets: Vec<f32> = numbers.by_ref().take(TARGETS * DIM).map(|x| x as f32).collect();
+    let probabilities: Vec<f64> = {
+        let raw: Vec<f64> = numbers.by_ref().take(ROWS * CLASSES).map(|x| x + 1.001).collect();
+        raw.chunks(CLASSES).flat_map(|row| row.iter().map(|x| x / row.iter().sum::<f64>())).collect()
+    };
+    let kernels: [(&str, Box<dyn Kernel>); 2] =
+        [("linear", Box::new(Linear)), ("gaussian", Box::new(Gaussian::new(4.0)?))];
+    for (name, kernel) in &kernels {
+        let task = Task {
+            kernel: &**kernel,
+            probabilities: Some(Embeddings::new(&probabilities[..], CLASSES)?),
+            ..Task::new(Embeddings::new(&pool[..], DIM)?, Some(Embeddings::new(&targets[..], DIM)?.into()))
+        };
+        for entry in STRATEGIES {
+            let plan = Plan { strategy: Strategy::from(entry), count: PICKS, ..Plan::default() };
+            let Ok(selection) = select(&task, &plan, |_| ControlFlow::Continue(())) else { continue };
+            let scores: Vec<f64> = selection.picks.iter().flat_map(|pick| [pick.score, pick.information]).collect();
+            println!("{name} {} {:?}{}", entry.name, selection.indices(), bits(&scores));
+        }
+        let question = Question { task, noise: Noise::default(), picks: &[], count: PICKS, values: None, seed: 0 };
+        let diagnosis = Diagnosis::new(&question, |_| ())?;
+        let targets: Vec<f64> =
+            diagnosis.targets.iter().flat_map(|t| [t.prior, t.irreducible, t.labelled, t.now]).collect();
+        println!("{name} diagnosis {:?}{}", diagnosis.batch, bits(&targets));
+        let bounds = [diagnosis.capacity.lower, diagnosis.capacity.upper, diagnosis.ratio.lower, diagnosis.ratio.upper];
+        println!("{name} bounds{}", bits(&bounds));
+    }
+    Ok(())
+}
