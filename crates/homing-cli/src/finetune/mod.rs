@@ -1,5 +1,6 @@
 //! `homing finetune`: choose, label, fine-tune, repeat.
 
+mod cell;
 mod filed;
 mod open;
 mod person;
@@ -12,6 +13,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, FromArgMatches};
@@ -20,6 +22,9 @@ use homing_report::plots::Section;
 use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub use cell::parsed;
+pub use cell::prepare;
 pub use open::{Open, maps, open_data, trunk};
 use results::Results;
 pub use results::{mean_and_error, with_error};
@@ -41,6 +46,9 @@ pub struct Arguments {
     /// No progress.
     #[arg(long, short)]
     quiet: bool,
+    /// The cell of an experiment that this run is: it is refused where that has another key, and ends with its standard input.
+    #[arg(long, value_name = "KEY", hide = true)]
+    cell: Option<String>,
 }
 
 pub fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
@@ -48,7 +56,7 @@ pub fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T,
 }
 
 /// What a run depends on: its plan.
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct Asked {
     /// Pool: MNIST or CIFAR files, tiles, an image folder, a table with labels, embeddings with labels, or `digits`, which the
     /// binary carries.
@@ -70,7 +78,7 @@ pub struct Asked {
     seeds: u64,
 }
 
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Choosing")]
 struct Choosing {
     /// How to choose; `homing rules` lists them.
@@ -109,7 +117,7 @@ struct Choosing {
     labels: String,
 }
 
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
     /// cnn, linear, mlp:WIDTHS, efficientnet-b0 or efficientnet-lite0 (the last two with --weights; their frozen part runs once,
@@ -182,6 +190,16 @@ impl Asked {
         )
     }
 
+    /// What names files, beside the labels.
+    fn paths(&mut self) -> [&mut Option<PathBuf>; 4] {
+        [&mut self.data, &mut self.task.targets, &mut self.learning.weights, &mut self.open.label_file]
+    }
+
+    /// Whether a file labels what is picked.
+    fn has_label_file(&self) -> bool {
+        !["data", "ask"].contains(&self.choosing.labels.as_str())
+    }
+
     /// The same with paths that hold from any folder.
     fn rooted(mut self) -> Result<Self> {
         let root = |path: &mut PathBuf| -> Result<()> {
@@ -190,9 +208,8 @@ impl Asked {
             }
             Ok(())
         };
-        let paths = [&mut self.data, &mut self.task.targets, &mut self.learning.weights, &mut self.open.label_file];
-        paths.into_iter().flatten().try_for_each(root)?;
-        if !["data", "ask"].contains(&self.choosing.labels.as_str()) {
+        self.paths().into_iter().flatten().try_for_each(root)?;
+        if self.has_label_file() {
             self.choosing.labels = std::path::absolute(&self.choosing.labels)?.display().to_string();
         }
         Ok(self)
@@ -240,6 +257,9 @@ struct Plan {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.cell.is_some() {
+        interrupt::end_with_input();
+    }
     let (folder, asked, known) = match (&arguments.resume, &arguments.run) {
         (Some(folder), _) => {
             let plan: Plan = read_json(&folder.join("plan.json"))
@@ -250,7 +270,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (None, None) => bail!("name a folder with --run"),
     };
     let setup = Setup::open(&asked)?;
-    let data = setup.fingerprint()?;
+    if let Some(key) = &arguments.cell {
+        cell::check(key, &asked, &setup)?;
+    }
+    let data = setup.fingerprint(&asked)?;
     match known {
         Some(known) if known != data => {
             bail!(
@@ -265,7 +288,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let plan = File::open(folder.join("plan.json")).with_context(|| format!("{} has no plan", folder.display()))?;
     let busy = || format!("another process is at work in {}; wait until it is done, or end it", folder.display());
-    let _lock = lock::hold(plan, busy)?;
+    let patience = if arguments.cell.is_some() { cell::PATIENCE } else { Duration::ZERO };
+    let _lock = lock::hold_within(plan, patience, busy)?;
     if !arguments.quiet {
         interrupt::leave_when_told(format!("`homing finetune --resume '{}'` goes on", folder.display()))?;
     }
@@ -288,7 +312,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 /// A command line without the command and without the folder of the run.
 fn parse<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<Asked> {
     let command = Arguments::augment_args(clap::Command::new("finetune").no_binary_name(true));
-    let matches = command.try_get_matches_from(arguments.into_iter().map(Into::into).chain(["--run=-".into()]));
+    let folder = std::iter::once("--run=-".into());
+    let matches = command.try_get_matches_from(folder.chain(arguments.into_iter().map(Into::into)));
     let short = |error: clap::Error| {
         let text = error.to_string();
         let tip = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
@@ -296,25 +321,6 @@ fn parse<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<As
         anyhow!(tip.map_or(first.clone(), |tip| format!("{first}; {tip}")))
     };
     Ok(Arguments::from_arg_matches(&matches.map_err(short)?)?.asked)
-}
-
-/// Checks the arguments of runs over the same data, and makes what they share: the feature maps of a frozen trunk. A hash of
-/// the data and of the weights that the runs start from.
-pub fn prepare<'a>(runs: impl Iterator<Item = &'a [String]>, device: &str) -> Result<String> {
-    let device = format!("--device={device}");
-    let asked: Vec<Asked> = runs.map(|run| parse(run.iter().chain([&device]))).collect::<Result<_>>()?;
-    let Some(first) = asked.first() else { return Ok(String::new()) };
-    let setup = Setup::open(first)?;
-    first.check(&setup)?;
-    for asked in &asked {
-        asked.settings(&setup, &asked.choosing.rule, asked.seed)?.strategy()?;
-    }
-    let mut parts = setup.fingerprint()?;
-    if let Some(path) = &first.learning.weights {
-        let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        parts.push(blake3::hash(&weights).to_string());
-    }
-    Ok(parts.join(" "))
 }
 
 /// The learning curves of a run with the given arguments in a folder of its own.
