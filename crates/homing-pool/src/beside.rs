@@ -28,7 +28,7 @@ const LETTERS: usize = 6;
 /// ```
 pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<Output<'_>>) -> io::Result<()>) -> Result<()> {
     let failed = |source: io::Error| Error::write(path, &source);
-    let target = target(path);
+    let target = target(path).map_err(failed)?;
     let temporary = temporary(&target).map_err(failed)?;
     let mut file = BufWriter::new(Output(temporary.as_file()));
     let written = write(&mut file).and_then(|()| file.flush());
@@ -58,12 +58,21 @@ pub fn is_left_over(path: &Path) -> bool {
 
 /// Refuses a `path` that [`write_beside`] could not write.
 pub fn check_writable(path: &Path) -> Result<()> {
-    temporary(&target(path)).map(drop).map_err(|source| Error::write(path, &source))
+    target(path).and_then(|target| temporary(&target)).map(drop).map_err(|source| Error::write(path, &source))
 }
 
-/// The file that `path` names, behind symbolic links.
-fn target(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+/// The file that `path` names, behind symbolic links, whether it exists or not.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    /// As many as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&target) {
+            Ok(next) => target = folder(&target).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("its symbolic links lead in a circle"))
 }
 
 fn folder(target: &Path) -> &Path {
@@ -179,6 +188,22 @@ mod tests {
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&real), mode(&plain));
         assert_eq!(mode(&new), mode(&plain));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_is_written_through_and_one_to_itself_is_refused() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        symlink("new.txt", at("link.txt")).unwrap();
+        write_beside(&at("link.txt"), |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(at("new.txt")).unwrap(), b"new");
+        assert!(fs::symlink_metadata(at("link.txt")).unwrap().is_symlink());
+        symlink("loop.txt", at("loop.txt")).unwrap();
+        let message = write_beside(&at("loop.txt"), |file| file.write_all(b"new")).unwrap_err().to_string();
+        assert!(message.contains("lead in a circle"), "{message}");
+        assert!(fs::symlink_metadata(at("loop.txt")).unwrap().is_symlink());
     }
 
     #[cfg(unix)]

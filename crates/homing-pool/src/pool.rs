@@ -115,8 +115,7 @@ impl Pool {
             Format::Npz => npz::read(path, &store.bytes()?, options),
             Format::Parquet => parquet::read(path, &store.bytes()?, options),
             Format::Arrow => ipc::read(path, &store.bytes()?, options),
-            Format::Csv => csv::read(path, &store.bytes()?, b',', options),
-            Format::Tsv => csv::read(path, &store.bytes()?, b'\t', options),
+            Format::Csv | Format::Tsv => csv::read(path, &store.bytes()?, format, options),
             Format::Jsonl => jsonl::read(path, &store.bytes()?, options),
         }?;
         Ok(Self { path: path.to_owned(), format, contents })

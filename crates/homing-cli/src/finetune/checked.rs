@@ -82,9 +82,8 @@ impl Asked {
             }
             Ok(())
         };
-        let paths = [&mut self.data, &mut self.task.targets, &mut self.learning.weights, &mut self.open.label_file];
-        paths.into_iter().flatten().try_for_each(root)?;
-        if !["data", "ask"].contains(&self.choosing.labels.as_str()) {
+        self.paths().into_iter().flatten().try_for_each(root)?;
+        if self.has_label_file() {
             self.choosing.labels = std::path::absolute(&self.choosing.labels)?.display().to_string();
         }
         Ok(self)
@@ -104,8 +103,7 @@ impl Asked {
     /// Files and folders that are read.
     pub fn reads(&self) -> impl Iterator<Item = &Path> {
         let paths = [&self.data, &self.task.targets, &self.learning.weights, &self.open.label_file];
-        let labels =
-            Some(Path::new(&self.choosing.labels)).filter(|path| ![Path::new("data"), Path::new("ask")].contains(path));
+        let labels = self.has_label_file().then(|| Path::new(&self.choosing.labels));
         paths.into_iter().flatten().map(PathBuf::as_path).chain(labels).filter(|path| path.exists())
     }
 

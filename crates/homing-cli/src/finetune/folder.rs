@@ -32,12 +32,12 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// For a new run; refused where something is in it already.
-    pub fn start(path: &Path, plan: &Plan) -> Result<Self> {
+    /// For a new run; refused where something is in it already, or another process works in it for longer than `patience`.
+    pub fn start(path: &Path, plan: &Plan, patience: Duration) -> Result<Self> {
         refuse_full(path)?;
         let made: Vec<PathBuf> = path.ancestors().take_while(|above| is_missing(above)).map(Path::to_owned).collect();
         disk::create_dir_all(path).with_context(|| format!("{} cannot be made", path.display()))?;
-        let folder = Self { path: path.into(), made, _lock: hold(path, Duration::ZERO)? };
+        let folder = Self { path: path.into(), made, _lock: hold(path, patience)? };
         // Another process may have been faster.
         refuse_full(path)?;
         let written = remove_left_overs(path).and_then(|()| write_json(&path.join(PLAN), plan));

@@ -1,5 +1,6 @@
 //! `homing finetune`: choose, label, fine-tune, repeat.
 
+mod cell;
 mod checked;
 mod filed;
 mod folder;
@@ -12,16 +13,17 @@ mod setup;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, FromArgMatches};
 use homing_pool::{Paths, read_file, write_beside};
 use homing_report::plots::Section;
-use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune, read_weights};
+use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune};
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub use cell::parsed;
+pub use cell::prepare;
 use folder::Folder;
 pub use open::{Open, maps, open_data, trunk};
 use results::Results;
@@ -44,14 +46,13 @@ pub struct Arguments {
     /// No progress.
     #[arg(long, short)]
     quiet: bool,
-}
-
-pub fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
-    text.parse().ok().filter(|count| *count > T::from(0)).ok_or_else(|| "give a number of at least 1".into())
+    /// The cell of an experiment that this run is: it is refused where that has another key, and ends with its standard input.
+    #[arg(long, value_name = "KEY", hide = true)]
+    cell: Option<String>,
 }
 
 /// What a run depends on: its plan.
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct Asked {
     /// Pool: MNIST or CIFAR files, tiles, an image folder, a table with labels, embeddings with labels, or `digits`, which the
     /// binary carries.
@@ -73,7 +74,7 @@ pub struct Asked {
     seeds: u64,
 }
 
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Choosing")]
 struct Choosing {
     /// How to choose; `homing rules` lists them.
@@ -112,7 +113,7 @@ struct Choosing {
     labels: String,
 }
 
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
     /// cnn, linear, mlp:WIDTHS, efficientnet-b0 or efficientnet-lite0 (the last two with --weights; their frozen part runs once,
@@ -185,6 +186,16 @@ impl Asked {
         )
     }
 
+    /// What names files, beside the labels.
+    fn paths(&mut self) -> [&mut Option<PathBuf>; 4] {
+        [&mut self.data, &mut self.task.targets, &mut self.learning.weights, &mut self.open.label_file]
+    }
+
+    /// Whether a file labels what is picked.
+    fn has_label_file(&self) -> bool {
+        !["data", "ask"].contains(&self.choosing.labels.as_str())
+    }
+
     fn settings(&self, setup: &Setup, rule: &str, seed: u64) -> Result<Settings> {
         let (choosing, learning) = (&self.choosing, &self.learning);
         let drops = Until::ValidationDrops { patience: learning.patience, most: learning.most_epochs };
@@ -221,9 +232,13 @@ struct Plan {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    let cell = arguments.cell.as_deref();
+    if cell.is_some() {
+        interrupt::end_with_input();
+    }
     let (folder, asked, setup) = match (&arguments.resume, &arguments.run) {
-        (Some(path), _) => resume(path)?,
-        (None, Some(path)) => start(path, &arguments.asked)?,
+        (Some(path), _) => resume(path, cell)?,
+        (None, Some(path)) => start(path, &arguments.asked, cell)?,
         (None, None) => bail!("name a folder with --run"),
     };
     if !arguments.quiet {
@@ -256,23 +271,25 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// A new run in a folder of its own. Everything that can be refused is, before anything is written.
-fn start(path: &Path, asked: &Asked) -> Result<(Folder, Asked, Setup)> {
+fn start(path: &Path, asked: &Asked, cell: Option<&str>) -> Result<(Folder, Asked, Setup)> {
     let asked = asked.clone().checked()?.rooted()?;
     asked.reads().fold(Paths::new(), Paths::reads).writes("--run", path).check()?;
     let setup = Setup::open(&asked)?;
+    cell::check(cell, &asked, &setup)?;
     asked.check(&setup)?;
-    let data = setup.fingerprint()?;
+    let data = setup.fingerprint(&asked)?;
     let plan = Plan { version: env!("CARGO_PKG_VERSION").into(), asked, data };
-    Ok((Folder::start(path, &plan)?, plan.asked, setup))
+    Ok((Folder::start(path, &plan, cell::patience(cell))?, plan.asked, setup))
 }
 
 /// A run that was interrupted. Its plan is looked at like one that is typed.
-fn resume(path: &Path) -> Result<(Folder, Asked, Setup)> {
-    let (folder, plan) = Folder::resume(path, Duration::ZERO)?;
+fn resume(path: &Path, cell: Option<&str>) -> Result<(Folder, Asked, Setup)> {
+    let (folder, plan) = Folder::resume(path, cell::patience(cell))?;
     let unfit = || format!("{} cannot be gone on with, so start a run in another folder", path.display());
     let asked = plan.asked.checked().with_context(unfit)?;
     let setup = Setup::open(&asked)?;
-    if setup.fingerprint()? != plan.data {
+    cell::check(cell, &asked, &setup)?;
+    if setup.fingerprint(&asked)? != plan.data {
         bail!(
             "the data in {} are not those that the run began with; restore them, or start a run of its own",
             asked.data().display()
@@ -286,7 +303,8 @@ fn resume(path: &Path) -> Result<(Folder, Asked, Setup)> {
 /// A command line without the command and without the folder of the run.
 fn parse<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<Asked> {
     let command = Arguments::augment_args(clap::Command::new("finetune").no_binary_name(true));
-    let matches = command.try_get_matches_from(arguments.into_iter().map(Into::into).chain(["--run=-".into()]));
+    let folder = std::iter::once("--run=-".into());
+    let matches = command.try_get_matches_from(folder.chain(arguments.into_iter().map(Into::into)));
     let short = |error: clap::Error| {
         let text = error.to_string();
         let tip = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
@@ -294,25 +312,6 @@ fn parse<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<As
         anyhow!(tip.map_or(first.clone(), |tip| format!("{first}; {tip}")))
     };
     Arguments::from_arg_matches(&matches.map_err(short)?)?.asked.checked()
-}
-
-/// Checks the arguments of runs over the same data, and makes what they share: the feature maps of a frozen trunk. A hash of
-/// the data and of the weights that the runs start from.
-pub fn prepare<'a>(runs: impl Iterator<Item = &'a [String]>, device: &str) -> Result<String> {
-    let device = format!("--device={device}");
-    let asked: Vec<Asked> = runs.map(|run| parse(run.iter().chain([&device]))).collect::<Result<_>>()?;
-    let Some(first) = asked.first() else { return Ok(String::new()) };
-    let setup = Setup::open(first)?;
-    first.check(&setup)?;
-    for asked in &asked {
-        asked.settings(&setup, &asked.choosing.rule, asked.seed)?.strategy()?;
-    }
-    let mut parts = setup.fingerprint()?;
-    if let Some(path) = &first.learning.weights {
-        let weights = read_weights(path)?;
-        parts.push(blake3::hash(&weights).to_string());
-    }
-    Ok(parts.join(" "))
 }
 
 /// The learning curves of a run with the given arguments in a folder of its own.

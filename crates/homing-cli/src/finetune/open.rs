@@ -17,7 +17,7 @@ use crate::terminal::Bar;
 const DIGITS: &str = "digits";
 
 /// How data sets are read.
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Data")]
 pub struct Open {
     /// Side in pixels that the images of a folder are resized to.

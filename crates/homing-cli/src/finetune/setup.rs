@@ -18,7 +18,7 @@ use super::filed::{self, Filed, some_of};
 use super::open::{maps, open_data, open_targets, trunk};
 use super::person::{self, Person};
 
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Task")]
 pub struct TaskArguments {
     /// Examples of the task, in any form that DATA may have; their labels are not looked at.
@@ -153,16 +153,35 @@ impl Setup {
         Ok(Self { data, targets, shown, net, classes, labels })
     }
 
-    /// Of everything that a result depends on in the data.
-    pub fn fingerprint(&self) -> Result<Vec<String>> {
-        let parts = [Some(&self.data.train), self.data.test.as_ref(), self.targets.as_ref()];
-        let of = |part: &Dataset| {
-            let inputs = part.inputs.fingerprint(&(0..part.len()).collect::<Vec<_>>())?;
-            let labels: Vec<u8> =
-                part.labels.iter().flat_map(|label| label.unwrap_or(u32::MAX).to_le_bytes()).collect();
-            Ok(format!("{inputs}-{}", &blake3::hash(&labels).to_hex()[..16]))
+    /// All that [`Self::open`] looks at: runs for which it is the same have the same setup.
+    pub fn looked_at(asked: &Asked) -> String {
+        let (task, learning) = (&asked.task, &asked.learning);
+        let examples = (&asked.data, &asked.open, &task.targets, &task.task, task.pool_count, &asked.choosing.labels);
+        format!("{:?}", (examples, &learning.model, &learning.weights, &learning.device))
+    }
+
+    /// Hashes of the examples with their classes and ids, and of the weights that the network starts from.
+    pub fn fingerprint(&self, asked: &Asked) -> Result<Vec<String>> {
+        let parts =
+            [("pool", Some(&self.data.train)), ("test", self.data.test.as_ref()), ("targets", self.targets.as_ref())];
+        let of = |(name, part): (&str, Option<&Dataset>)| {
+            let hash = |part: &Dataset| {
+                let inputs = part.inputs.fingerprint(&(0..part.len()).collect::<Vec<_>>())?;
+                Ok(format!("{name} {inputs}-{}", short(&(&part.labels, &part.classes, &part.ids))))
+            };
+            part.map(hash)
         };
-        parts.into_iter().flatten().map(of).collect()
+        let mut hashes: Vec<String> = parts.into_iter().filter_map(of).collect::<Result<_>>()?;
+        if let Some(path) = &asked.learning.weights {
+            hashes.push(format!("weights {}", blake3::hash(&homing_pool::map(path)?)));
+        }
+        Ok(hashes)
+    }
+
+    /// Hashes of everything that is read from files. Those of a run may grow by labels while it is interrupted.
+    pub fn contents(&self, asked: &Asked) -> Result<Vec<String>> {
+        let labels = self.labels.as_ref().map(|labels| format!("labels {}", short(labels)));
+        Ok(self.fingerprint(asked)?.into_iter().chain(labels).collect())
     }
 
     pub fn oracle<'a>(&'a self, asked: &'a Asked) -> Box<dyn Oracle + 'a> {
@@ -253,6 +272,12 @@ impl Setup {
         let part = |rows| Part::new(self, held, shown, rows);
         Ok(Split { setup: self, open, targets, valid: part(rows), test: part(rest) })
     }
+}
+
+/// A hash of lists of numbers and names.
+fn short(lists: &impl Serialize) -> String {
+    let text = serde_json::to_vec(lists).expect("numbers and names");
+    blake3::hash(&text).to_hex()[..16].to_owned()
 }
 
 /// So many of the first `all` numbers, in ascending order.

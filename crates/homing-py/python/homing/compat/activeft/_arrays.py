@@ -24,7 +24,12 @@ def to_numpy(x: Any) -> Array:
         x = x if str(x.dtype) in ("torch.float32", "torch.float64") else x.float()
         return np.ascontiguousarray(x.numpy())
     array = np.asarray(x)
-    return np.ascontiguousarray(array if array.dtype in (np.float32, np.float64) else array.astype(np.float32))
+    if array.dtype in (np.float32, np.float64):
+        return np.ascontiguousarray(array)
+    try:
+        return np.ascontiguousarray(array.astype(np.float32))
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"the data came as {array.dtype}; floats are wanted") from None
 
 
 def rows_of(dataset: Any) -> Any:
