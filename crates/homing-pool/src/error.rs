@@ -155,19 +155,19 @@ pub enum Error {
     #[error("{} cannot be written: {reason}; choose another place, or change its permissions", shown(.path))]
     Write { path: PathBuf, reason: String },
     /// A row that was picked more than once, for a format with one line per row of the pool.
-    #[error("{} cannot be written: row {row} was picked twice, but .parquet has one line for each row of the pool; use .csv, .jsonl or .npy", .path.display())]
+    #[error("{} cannot be written: row {row} was picked twice, but .parquet has one line for each row of the pool; use .csv, .jsonl or .npy", shown(.path))]
     PickedTwice { path: PathBuf, row: usize },
     /// An output that is read as well.
-    #[error("{} is read and would be written over; choose another output", .path.display())]
+    #[error("{} is read and would be written over; choose another output", shown(.path))]
     OverInput { path: PathBuf },
     /// An output inside a folder that is read.
-    #[error("{} lies in {}, which is read; choose an output elsewhere", .path.display(), .folder.display())]
+    #[error("{} lies in {}, which is read; choose an output elsewhere", shown(.path), shown(.folder))]
     InsideInput { path: PathBuf, folder: PathBuf },
     /// Two outputs in one file.
-    #[error("{first} and {second} both name {}; choose two files", .path.display())]
+    #[error("{first} and {second} both name {}; choose two files", shown(.path))]
     SameOutput { path: PathBuf, first: &'static str, second: &'static str },
     /// A file that is larger than anything of its kind.
-    #[error("{} has {found} bytes, but at most {most} are read; check that it is the right file", .path.display())]
+    #[error("{} has {found} bytes, but at most {most} are read; check that it is the right file", shown(.path))]
     TooLong { path: PathBuf, found: u64, most: u64 },
     /// A pick that is no row of the pool.
     #[error("{} cannot be written: row {row} was picked of a pool of {rows} rows; pass the pool that was selected from", shown(.path))]

@@ -11,11 +11,14 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::quoted;
-use crate::mapped::map;
+use crate::mapped::{map, read_file};
 use crate::pool::Contents;
 use crate::{Error, Format, ReadOptions, Result, ipc, parquet};
 
 const STATE: &str = "state.json";
+
+/// Bytes of the longest list of shards that is read.
+const LONGEST_STATE: u64 = 64 << 20;
 
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(Format, Contents)> {
     let shards = match listed(path)? {
@@ -57,7 +60,8 @@ fn listed(path: &Path) -> Result<Option<Vec<Shard>>> {
         return Ok(None);
     }
     let malformed = |detail: &str| Error::malformed(&state_path, "dataset's state", detail);
-    let state: Value = serde_json::from_slice(&map(&state_path)?).map_err(|error| malformed(&error.to_string()))?;
+    let state: Value = serde_json::from_slice(&read_file(&state_path, LONGEST_STATE)?)
+        .map_err(|error| malformed(&error.to_string()))?;
     if !matches!(state.get("_indices_data_files"), None | Some(Value::Null)) {
         return Err(Error::IndicesMapping { path: path.to_owned() });
     }
