@@ -270,10 +270,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (None, None) => bail!("name a folder with --run"),
     };
     let setup = Setup::open(&asked)?;
-    if let Some(key) = &arguments.cell {
-        cell::check(key, &asked, &setup)?;
-    }
     let data = setup.fingerprint(&asked)?;
+    if let Some(key) = &arguments.cell {
+        cell::check(key, &asked, &setup, &data)?;
+    }
     match known {
         Some(known) if known != data => {
             bail!(
