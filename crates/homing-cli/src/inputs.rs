@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use clap::{Args, ValueEnum};
 use homing::{Embeddings, Kernel, Noise, Points, Task, kernel_named};
-use homing_pool::{Access, Pool, ReadOptions, RowList};
+use homing_pool::{Access, Error as PoolError, Format, Pool, ReadOptions, RowList};
 
 use crate::terminal::grouped;
 
@@ -76,9 +76,9 @@ impl ColumnArguments {
     }
 }
 
-/// The file that the value of an option names; none where it names a column.
+/// The file that the value of an option names; none where it names a column, which may have a dot in its name.
 pub fn file_of(named: &str) -> Option<&Path> {
-    Some(Path::new(named)).filter(|file| file.exists() || file.extension().is_some())
+    Some(Path::new(named)).filter(|file| file.exists() || Format::of(file).is_ok())
 }
 
 /// Columns that limits and samples read.
@@ -124,7 +124,15 @@ impl Source {
     fn open(path: &Path, options: &ReadOptions, probabilities: Option<&str>) -> Result<Self> {
         let file = probabilities.and_then(file_of);
         let column = probabilities.filter(|_| file.is_none()).map(str::to_owned);
-        let pool = Pool::open(path, &ReadOptions { probabilities: column, ..options.clone() })?;
+        let opened = Pool::open(path, &ReadOptions { probabilities: column, ..options.clone() });
+        let pool = opened.map_err(|error| match (&error, probabilities) {
+            (PoolError::NoColumn { name, .. } | PoolError::NoColumns { name, .. }, Some(asked))
+                if *name == format!("'{asked}'") =>
+            {
+                Error::new(error).context(format!("'{asked}' is no file, and no column either"))
+            }
+            _ => Error::new(error),
+        })?;
         let beside = file.map(|file| Pool::open(file, &ReadOptions::default())).transpose()?;
         Ok(Self { pool, beside })
     }
@@ -282,7 +290,11 @@ pub fn picked_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
 }
 
 fn rows_of(list: RowList, pool: &Pool, path: &Path) -> Result<Vec<usize>> {
-    match list.rows_of(Some(pool)).with_context(|| format!("{} names rows by id", path.display()))? {
+    let rows = list.rows_of(Some(pool)).map_err(|error| match error {
+        PoolError::UnclearRows { .. } => Error::new(error),
+        _ => Error::new(error).context(format!("{} names rows by id", path.display())),
+    })?;
+    match rows {
         Some(rows) => Ok(rows),
         None => {
             bail!("{} holds embeddings, but rows of the pool are asked for; give their indices or ids", path.display())

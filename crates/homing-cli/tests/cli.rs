@@ -98,12 +98,56 @@ fn a_picks_file_names_its_rows_by_id_when_the_pool_was_reordered() {
     folder.write("reversed.csv", &format!("{header}\n{}\n", reversed.join("\n")));
     let ids = |csv: String| -> Vec<String> { rows_of(&csv).into_iter().map(|row| row[2].clone()).collect() };
     let whole = ids(folder.succeeds(&format!("{SELECT} -n 8 --out - -q")));
-    for extension in ["csv", "jsonl"] {
+    for extension in ["csv", "jsonl", "parquet"] {
         folder.succeeds(&format!("{SELECT} -n 5 --out first.{extension} -q"));
         let select = SELECT.replace("pool.csv", "reversed.csv");
         let rest = ids(folder.succeeds(&format!("{select} -n 3 --observed first.{extension} --out - -q")));
         assert_eq!(rest, whole[5..], "{extension}");
     }
+}
+
+#[test]
+fn forbidding_the_id_18_does_not_forbid_row_18() {
+    let folder = Folder::new();
+    // Row 3 has the id 18, and row 18 the id 33.
+    let pool = pool_csv(40).replace("doc-", "");
+    let (header, rows) = pool.split_once('\n').unwrap();
+    let row = |(i, line): (usize, &str)| format!("{},{}\n", i + 15, line.split_once(',').unwrap().1);
+    let rows: String = rows.lines().enumerate().map(row).collect();
+    folder.write("pool.csv", &format!("{header}\n{rows}"));
+    folder.write("no.txt", "18\n");
+    let all = format!("{SELECT} -n 39 --out - -q --forbid");
+    for (name, text) in [("no.txt", "18\n"), ("no.csv", "18\n"), ("no.jsonl", "18\n")] {
+        folder.write(name, text);
+        let words = [name, "row numbers or ids", "(18 is the id of row 3)", "`index` or `id`"];
+        folder.refuses(&format!("{all} {name}"), &words);
+        folder.refuses(&format!("{SELECT} -n 2 --observed {name}"), &words);
+        folder.refuses(&format!("diagnose pool.csv --label-column cost --targets targets.csv --picks {name}"), &words);
+    }
+    for (header, kept) in [("id", 18), ("index", 3)] {
+        for name in ["no.txt", "no.csv"] {
+            folder.write(name, &format!("{header}\n18\n"));
+            let rows = rows_of(&folder.succeeds(&format!("{all} {name}")));
+            assert!(rows.len() == 39 && rows.iter().any(|row| row[1] == kept.to_string()), "{header}");
+        }
+    }
+    // No row has the number 50.
+    folder.write("no.txt", "50\n");
+    let rows = rows_of(&folder.succeeds(&format!("{all} no.txt")));
+    assert!(rows.len() == 39 && rows.iter().all(|row| row[2] != "50"));
+}
+
+#[test]
+fn probabilities_that_are_neither_a_file_nor_a_column_are_told_so() {
+    let folder = Folder::new();
+    let select = format!("{SELECT} -n 2 --rule max-entropy --probabilities");
+    folder.refuses(&format!("{select} p.s"), &["'p.s' is no file, and no column either", "it has 'id', 'source'"]);
+    folder.refuses(&format!("{select} p.npy"), &["p.npy does not exist"]);
+    folder.write("p.s", "1");
+    folder.refuses(&format!("{select} p.s"), &["p.s has no extension that can be read", ".npy"]);
+    let rows: String = (1..40).map(|i| format!("{{\"v\":[0.5,{i}],\"model.p\":[0.5,0.5]}}\n")).collect();
+    folder.write("dots.jsonl", &rows);
+    folder.succeeds("select dots.jsonl --embedding v -n 2 --rule max-entropy --probabilities model.p --out - -q");
 }
 
 #[test]
@@ -214,7 +258,7 @@ fn picks_that_tell_nothing_are_refused_or_warned_of() {
     for rule in ["itl", "vtl", "random"] {
         folder.refuses(&format!("select zero.csv --targets t.csv --rule {rule} -n 2 --out o.csv"), &["zero"]);
     }
-    folder.write("same.csv", "1,2\n1,2\n");
+    folder.write("same.csv", "2,1\n2,1\n");
     folder.refuses("select same.csv --targets t.csv --center -n 1", &["zero", "mean"]);
     folder.write("apart.csv", "1,0\n2,0\n3,0\n");
     let output = folder.homing("select apart.csv --targets t.csv -n 2 --out -");
@@ -256,7 +300,7 @@ fn bad_files() {
     folder.refuses("select pool.csv --cost-column cost --targets nan.csv -n 2", &["row 1", "targets", "not finite"]);
     folder.write("inf.csv", "x,y,z\ninf,2,3\n1,2,3\n");
     folder.refuses(&pool("inf.csv"), &["row 0", "not finite"]);
-    folder.write("wide.csv", "1,2,3,4\n");
+    folder.write("wide.csv", "4,3,2,1\n");
     folder.refuses("select pool.csv --cost-column cost --targets wide.csv -n 2", &["targets", "4", "3", "same model"]);
 }
 

@@ -207,7 +207,7 @@ fn bad_input_gets_one_sentence() {
     refuses("--report -", &["--report", "file"]);
     folder.write("narrow.csv", "x,y\n1,2\n");
     folder.refuses("diagnose pool.csv --targets narrow.csv", &["narrow.csv lacks 'z'"]);
-    folder.write("narrow.csv", "1,2\n");
+    folder.write("narrow.csv", "2,1\n");
     folder.refuses("diagnose pool.csv --targets narrow.csv", &["2 dimensions", "3"]);
     folder.write("nan.csv", "x,y,z\n1,nan,2\n");
     folder.refuses("diagnose pool.csv --targets nan.csv", &["row 0", "targets", "not finite"]);

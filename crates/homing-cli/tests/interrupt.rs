@@ -51,7 +51,7 @@ fn a_grid_says_how_to_go_on_leaves_no_cell_at_work_and_goes_on() {
     let said = told(child, TERM, &alone);
     assert!(said.ends_with("of 7 cells are done; the same command goes on with the rest\n"), "{said}");
     for plan in plans() {
-        File::open(plan).unwrap().try_lock().expect("nobody is at work");
+        File::open(plan.with_file_name("lock")).unwrap().try_lock().expect("nobody is at work");
     }
     let child = begun(&folder, run, || true);
     let group = format!("-{}", child.id());

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::Path;
 
+use homing_pool::one_line;
+
 use crate::{Error, Result};
 
 /// The distinct names, numbers by size and texts by letter.
@@ -35,7 +37,7 @@ impl Classes {
     pub(crate) fn labels(&self, path: &Path, labels: &[String]) -> Result<Vec<Option<u32>>> {
         let class = |label: &String| match self.positions.get(label) {
             None if label.is_empty() => Ok(None),
-            None => Err(Error::UnknownClass { path: path.to_owned(), class: label.chars().take(80).collect() }),
+            None => Err(Error::UnknownClass { path: path.to_owned(), class: one_line(label) }),
             position => Ok(position.copied()),
         };
         labels.iter().map(class).collect()

@@ -1,8 +1,9 @@
 //! Everything that can be wrong with a data set.
 
-use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use homing_pool::{one_line, shown};
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -18,52 +19,58 @@ pub enum Error {
     #[error(transparent)]
     Pool(#[from] homing_pool::Error),
     /// A table with values that are not finite.
-    #[error("{} cannot be learned from: {source}", .path.display())]
+    #[error("{} cannot be learned from: {source}", shown(.path))]
     NotFinite { path: PathBuf, source: homing::Error },
     /// Nothing known.
-    #[error("{} is no data set that can be read; give MNIST's idx files, CIFAR's .bin files, a folder of images (class/name.png, .jpg or .webp), a .tar, .tar.gz or .tar.xz of those, or a table or embeddings file", .path.display())]
+    #[error("{} is no data set that can be read; give MNIST's idx files, CIFAR's .bin files, a folder of images (class/name.png, .jpg or .webp), a .tar, .tar.gz or .tar.xz of those, or a table or embeddings file", shown(.path))]
     Unknown { path: PathBuf },
     /// Several data sets in one folder.
-    #[error("{} holds several data sets, of {} and of {}; name one of them, or keep them in folders of their own", .path.display(), .first.display(), .second.display())]
+    #[error("{} holds several data sets, of {} and of {}; name one of them, or keep them in folders of their own", shown(.path), shown(.first), shown(.second))]
     Several { path: PathBuf, first: PathBuf, second: PathBuf },
     /// A folder or a file that cannot be read.
-    #[error("{} cannot be read: {source}; check the path and its permissions", .path.display())]
+    #[error("{} cannot be read: {source}; check the path and its permissions", shown(.path))]
     Folder { path: PathBuf, source: io::Error },
+    /// A folder that is come by in two ways.
+    #[error("{} and {} are the same folder, so its files would count twice, perhaps under two classes; remove one of the links", .first.display(), .path.display())]
+    FolderTwice { path: PathBuf, first: PathBuf },
     /// Fewer bytes than there should be.
-    #[error("{} is cut short: it should have {expected} bytes but has {found}; download or copy it again", .path.display())]
+    #[error("{} is cut short: it should have {expected} bytes but has {found}; download or copy it again", shown(.path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },
     /// The format's own rules are broken.
-    #[error("{} is not a valid {format} file: {detail}; download or write it again", .path.display())]
+    #[error("{} is not a valid {format} file: {detail}; download or write it again", shown(.path))]
     Malformed { path: PathBuf, format: &'static str, detail: String },
     /// More than memory should be filled with.
-    #[error("{} unpacks to more than {limit} bytes; unpack it and name the folder", .path.display())]
+    #[error("{} unpacks to more than {limit} bytes; unpack it and name the folder", shown(.path))]
     TooLarge { path: PathBuf, limit: u64 },
+    /// An image in an archive that is a link to another file.
+    #[error("{} holds {name} as a link, which is not followed in an archive; unpack it and name the folder", .path.display())]
+    PackedLink { path: PathBuf, name: String },
     /// Images without labels.
-    #[error("{} has no labels beside it; put {} there", .path.display(), .wanted.display())]
+    #[error("{} has no labels beside it; put {} there", shown(.path), shown(.wanted))]
     NoLabels { path: PathBuf, wanted: PathBuf },
     /// Labels for another number of examples.
-    #[error("{} holds {labels} labels for {examples} examples; give one for each", .path.display())]
+    #[error("{} holds {labels} labels for {examples} examples; give one for each", shown(.path))]
     LabelCount { path: PathBuf, labels: usize, examples: usize },
     /// A label without a class.
-    #[error("row {row} of {} has the label {label}, but there are {classes} classes, counted from 0; correct it, or download it again", .path.display())]
+    #[error("row {row} of {} has the label {label}, but there are {classes} classes, counted from 0; correct it, or download it again", shown(.path))]
     LabelBeyond { path: PathBuf, row: usize, label: u32, classes: usize },
     /// A class that only the test set has.
-    #[error("{} has the class '{class}', which the training set lacks; add examples of it there, or remove it", .path.display())]
+    #[error("{} has the class '{class}', which the training set lacks; add examples of it there, or remove it", shown(.path))]
     UnknownClass { path: PathBuf, class: String },
     /// An image that cannot be decoded.
-    #[error("{} cannot be read as an image: {detail}; replace or remove it", .path.display())]
+    #[error("{} cannot be read as an image: {detail}; replace or remove it", shown(.path))]
     Image { path: PathBuf, detail: String },
     /// Images of several sizes.
-    #[error("{} has {found} pixels but {} has {expected}; give one size that all images are resized to", .path.display(), .first.display())]
+    #[error("{} has {found} pixels but {} has {expected}; give one size that all images are resized to", shown(.path), shown(.first))]
     Sizes { path: PathBuf, found: Extent, first: PathBuf, expected: Extent },
     /// Examples of another shape than those before.
-    #[error("{} holds examples of shape {found:?} but the training set holds {expected:?}; give one size that all are resized to, or use files of one set", .path.display())]
+    #[error("{} holds examples of shape {found:?} but the training set holds {expected:?}; give one size that all are resized to, or use files of one set", shown(.path))]
     Shapes { path: PathBuf, found: Vec<usize>, expected: Vec<usize> },
     /// An option of tables given for images.
-    #[error("{} holds images, which have no {option}; leave it out", .path.display())]
+    #[error("{} holds images, which have no {option}; leave it out", shown(.path))]
     NotATable { path: PathBuf, option: &'static str },
     /// An option of images given for a table.
-    #[error("{} holds rows of numbers, which have no size in pixels; leave the size out", .path.display())]
+    #[error("{} holds rows of numbers, which have no size in pixels; leave the size out", shown(.path))]
     NoSize { path: PathBuf },
     /// A size of nothing.
     #[error("images cannot be resized to {size} pixels; give a size from 1 to {most}")]
@@ -78,7 +85,7 @@ pub enum Error {
     #[error("there is no data set '{name}' to fetch; ask for {known}")]
     UnknownSet { name: String, known: String },
     /// No address that answers.
-    #[error("{file} could not be downloaded ({}); check the network, or download it elsewhere and put it into {}", .failures.join("; "), .folder.display())]
+    #[error("{file} could not be downloaded ({}); check the network, or download it elsewhere and put it into {}", .failures.join("; "), shown(.folder))]
     Unreachable { file: String, failures: Vec<String>, folder: PathBuf },
     /// Something else than what was asked for.
     #[error(
@@ -89,7 +96,7 @@ pub enum Error {
     #[error("the download of {file} was stopped; ask for it again and it goes on where it was")]
     Stopped { file: String },
     /// A destination that cannot be written.
-    #[error("{} cannot be written: {source}; choose another place, or make room there", .path.display())]
+    #[error("{} cannot be written: {source}; choose another place, or make room there", shown(.path))]
     Write { path: PathBuf, source: io::Error },
 }
 
@@ -105,20 +112,15 @@ impl std::fmt::Display for Extent {
 
 impl Error {
     pub(crate) fn malformed(path: &Path, format: &'static str, detail: &(impl ToString + ?Sized)) -> Self {
-        Error::Malformed { path: path.to_owned(), format, detail: one_line(&detail.to_string()) }
+        Error::Malformed { path: path.to_owned(), format, detail: clause(detail) }
     }
 
     pub(crate) fn image(path: &Path, detail: &(impl ToString + ?Sized)) -> Self {
-        Error::Image { path: path.to_owned(), detail: one_line(&detail.to_string()) }
+        Error::Image { path: path.to_owned(), detail: clause(detail) }
     }
 }
 
-/// `text` in one line of bounded length, for a message.
-fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    for word in text.split_whitespace().take(30) {
-        let _ = write!(line, "{}{word}", if line.is_empty() { "" } else { " " });
-    }
-    line.truncate(line.char_indices().nth(160).map_or(line.len(), |(end, _)| end));
-    line.trim_end_matches(['.', ';', ':', ' ']).to_owned()
+/// What another crate says, as part of a sentence.
+fn clause(detail: &(impl ToString + ?Sized)) -> String {
+    one_line(&detail.to_string()).trim_end_matches(['.', ';', ':', ' ']).to_owned()
 }

@@ -11,7 +11,9 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use crate::error::quoted;
 use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
 use crate::pool::Contents;
+use crate::room::Room;
 use crate::table::{Gathered, Growing};
+use crate::words::{Place, each_text, scalar_role};
 use crate::{Error, ReadOptions, Result};
 
 /// What `schema` offers, by position.
@@ -37,17 +39,8 @@ fn role(data_type: &DataType) -> (Role, String) {
                 _ => (Role::Other, kind),
             }
         }
-        _ if is_number(data_type) => (Role::Number, kind),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => (Role::Text, kind),
-        DataType::Dictionary(_, values) if matches!(**values, DataType::Utf8 | DataType::LargeUtf8) => {
-            (Role::Text, "Utf8".to_owned())
-        }
-        _ => (Role::Other, kind),
+        _ => (scalar_role(data_type).unwrap_or(Role::Other), kind),
     }
-}
-
-fn is_number(data_type: &DataType) -> bool {
-    data_type.is_integer() || data_type.is_floating() || matches!(data_type, DataType::Decimal128(..))
 }
 
 /// The column of embeddings in an Arrow table: the one so named, or the one that is found by itself.
@@ -88,7 +81,7 @@ impl Table {
     pub(crate) fn new(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<(Self, Vec<usize>)> {
         let (layout, positions) = Layout::choose(path, &columns(schema), options)?.projected();
         let fields = positions.iter().map(|&i| schema.field(i).clone()).collect();
-        Ok((Self { fields, layout, gathered: Gathered::default() }, positions))
+        Ok((Self { fields, layout, gathered: Gathered::new() }, positions))
     }
 
     /// As `new`, for the next file of the same table.
@@ -122,20 +115,23 @@ impl Table {
 
     /// Adds a batch of the columns chosen; `row` is its first row's number in the file at `path`.
     pub(crate) fn push(&mut self, path: &Path, row: usize, batch: &RecordBatch) -> Result<()> {
-        let source = Source { path, row, batch };
+        let source = Source { path, row, fields: &self.fields, batch };
         let Layout { embedding, probabilities, id, group, label, blank_labels, cost, side_by_side: _ } = &self.layout;
+        let Gathered { embeddings, probabilities: classes, ids, groups, labels, costs, room } = &mut self.gathered;
         match embedding {
-            Embedding::Column(position) => source.rows(*position, &mut self.gathered.embeddings)?,
-            Embedding::Wide(positions) => source.wide(positions, &mut self.gathered.embeddings)?,
+            Embedding::Column(position) => source.rows(*position, embeddings, room)?,
+            Embedding::Wide(positions) => source.wide(positions, embeddings, room)?,
         }
         if let Some(position) = probabilities {
-            source.rows(*position, &mut self.gathered.probabilities)?;
+            source.rows(*position, classes, room)?;
         }
-        source.texts(*id, false, &mut self.gathered.ids)?;
-        source.texts(*group, false, &mut self.gathered.groups)?;
-        source.texts(*label, *blank_labels, &mut self.gathered.labels)?;
+        source.texts(*id, false, ids, room)?;
+        source.texts(*group, false, groups, room)?;
+        source.texts(*label, *blank_labels, labels, room)?;
         if let Some(position) = cost {
-            self.gathered.costs.extend_from_slice(source.numbers(*position)?.as_primitive::<Float64Type>().values());
+            let numbers = source.numbers(*position)?;
+            room.grow(path, costs, numbers.len(), 0)?;
+            costs.extend_from_slice(numbers.as_primitive::<Float64Type>().values());
         }
         Ok(())
     }
@@ -145,15 +141,10 @@ impl Table {
     }
 }
 
-/// Texts for the values of `array`, empty for nulls.
-pub(crate) fn texts(path: &Path, array: &dyn Array) -> Result<Vec<String>> {
-    let array = cast(array, &DataType::LargeUtf8).map_err(|error| Error::malformed(path, "Arrow", &error))?;
-    Ok(array.as_string::<i64>().iter().map(|text| text.unwrap_or_default().to_owned()).collect())
-}
-
 struct Source<'a> {
     path: &'a Path,
     row: usize,
+    fields: &'a [Field],
     batch: &'a RecordBatch,
 }
 
@@ -171,20 +162,20 @@ impl Source<'_> {
     }
 
     fn lists(&self, position: usize) -> Lists<'_> {
-        Lists { path: self.path, row: self.row, column: self.batch.schema_ref().field(position).name() }
+        Lists { path: self.path, row: self.row, column: self.fields[position].name() }
     }
 
-    fn rows(&self, position: usize, growing: &mut Growing) -> Result<()> {
+    fn rows(&self, position: usize, growing: &mut Growing, room: &mut Room) -> Result<()> {
         let array = self.batch.column(position);
         let (values, width) = self.lists(position).numbers(array)?;
         if array.is_empty() {
             return Ok(());
         }
-        let row = self.row;
+        let (path, row) = (self.path, self.row);
         match values.data_type() {
-            DataType::Float16 => growing.extend(self.path, row, width, values.as_primitive::<Float16Type>().values()),
-            DataType::Float32 => growing.extend(self.path, row, width, values.as_primitive::<Float32Type>().values()),
-            _ => growing.extend(self.path, row, width, values.as_primitive::<Float64Type>().values()),
+            DataType::Float16 => growing.extend(path, row, width, values.as_primitive::<Float16Type>().values(), room),
+            DataType::Float32 => growing.extend(path, row, width, values.as_primitive::<Float32Type>().values(), room),
+            _ => growing.extend(path, row, width, values.as_primitive::<Float64Type>().values(), room),
         }
     }
 
@@ -192,26 +183,26 @@ impl Source<'_> {
         self.cast(self.full(position)?, &DataType::Float64)
     }
 
-    fn wide(&self, positions: &[usize], growing: &mut Growing) -> Result<()> {
+    fn wide(&self, positions: &[usize], growing: &mut Growing, room: &mut Room) -> Result<()> {
         let single = positions.iter().all(|&i| *self.batch.column(i).data_type() == DataType::Float32);
         let width = positions.len();
         if single {
             let arrays = positions.iter().map(|&i| self.full(i)).collect::<Result<Vec<_>>>()?;
             let columns: Vec<&[f32]> = arrays.iter().map(|a| &a.as_primitive::<Float32Type>().values()[..]).collect();
-            growing.extend(self.path, self.row, width, &side_by_side(&columns))
+            growing.extend(self.path, self.row, width, &side_by_side(&columns), room)
         } else {
             let arrays = positions.iter().map(|&i| self.numbers(i)).collect::<Result<Vec<_>>>()?;
             let columns: Vec<&[f64]> = arrays.iter().map(|a| &a.as_primitive::<Float64Type>().values()[..]).collect();
-            growing.extend(self.path, self.row, width, &side_by_side(&columns))
+            growing.extend(self.path, self.row, width, &side_by_side(&columns), room)
         }
     }
 
     /// Nulls are empty texts where `blank` allows them.
-    fn texts(&self, position: Option<usize>, blank: bool, into: &mut Vec<String>) -> Result<()> {
+    fn texts(&self, position: Option<usize>, blank: bool, into: &mut Vec<String>, room: &mut Room) -> Result<()> {
         let Some(position) = position else { return Ok(()) };
         let array = if blank { self.batch.column(position) } else { self.full(position)? };
-        into.extend(texts(self.path, array)?);
-        Ok(())
+        let place = Place { path: self.path, row: self.row, field: &self.fields[position] };
+        each_text(place, array, |text| room.keep(self.path, text, into))
     }
 }
 

@@ -1,34 +1,48 @@
-//! Tables of text, comma- or tab-separated.
+//! Tables of text.
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use ::csv::{ErrorKind, Reader, ReaderBuilder, StringRecord, Trim};
+use ::csv::StringRecord;
 use bytes::Bytes;
 
-use crate::error::{one_line, quoted};
+use crate::error::quoted;
 use crate::layout::{Column, Embedding, Layout, Role};
 use crate::pool::Contents;
+use crate::records::{FirstLine, Records, has_decimal_comma, number};
+use crate::room::Room;
 use crate::table::{Gathered, Growing};
-use crate::{Error, ReadOptions, Result};
+use crate::{Error, Format, ReadOptions, Result};
 
 /// Rows that are looked at to tell columns of numbers from columns of text.
-const SAMPLE: usize = 100;
+pub(crate) const SAMPLE: usize = 100;
 
-pub(crate) fn read(path: &Path, bytes: &Bytes, delimiter: u8, options: &ReadOptions) -> Result<Contents> {
-    let mut records = Records::new(path, bytes, delimiter);
+const DECIMAL_COMMA: &str = "numbers with a decimal comma";
+
+pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOptions) -> Result<Contents> {
+    let mut records = Records::new(path, bytes, format);
     let first = records.next()?.ok_or_else(|| Error::NoRows { path: path.to_owned() })?;
-    let headed = is_header(&first);
-    let names: Vec<String> = if headed {
-        records.row = 0;
-        first.iter().map(str::to_owned).collect()
-    } else {
-        (0..first.len()).map(|position| position.to_string()).collect()
-    };
-    let mut sample: Vec<StringRecord> = if headed { Vec::new() } else { vec![first] };
+    let line = FirstLine::of(&first);
+    records.row = usize::from(line == FirstLine::Row);
+    let mut sample: Vec<StringRecord> = Vec::new();
     while sample.len() < SAMPLE
         && let Some(record) = records.next()?
     {
         sample.push(record);
+    }
+    // The pool's names are names in the targets' file, too.
+    let known = || {
+        let fields: HashSet<&str> = first.iter().collect();
+        !options.side_by_side.is_empty() && options.side_by_side.iter().all(|name| fields.contains(name.as_str()))
+    };
+    let headed = (line == FirstLine::Counting && known()) || line.is_header(path, &first, &sample)?;
+    let names: Vec<String> = if headed {
+        first.iter().map(str::to_owned).collect()
+    } else {
+        (0..first.len()).map(|position| position.to_string()).collect()
+    };
+    if !headed {
+        sample.insert(0, first);
     }
     let columns: Vec<Column> =
         names.iter().enumerate().map(|(position, name)| column(name, position, &sample)).collect();
@@ -37,11 +51,15 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, delimiter: u8, options: &ReadOpti
     }
     // Numbers in place of names tell nothing.
     let unnamed = ReadOptions { side_by_side: Vec::new(), ..options.clone() };
-    let mut layout = Layout::choose(path, &columns, if headed { options } else { &unnamed })?;
+    let layout = Layout::choose(path, &columns, if headed { options } else { &unnamed });
+    if records.separator != b',' {
+        refuse_decimal_commas(path, &columns, &layout)?;
+    }
+    let mut layout = layout?;
     if !headed {
         layout.side_by_side.clear();
     }
-    let mut table = TextTable { path, columns: &columns, gathered: Gathered::default(), row: 0 };
+    let mut table = TextTable { path, columns: &columns, gathered: Gathered::new(), row: 0 };
     for record in &sample {
         table.push(&layout, record)?;
     }
@@ -51,60 +69,31 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, delimiter: u8, options: &ReadOpti
     table.gathered.finish(path, &layout)
 }
 
-/// The records of a file, each told by its row number when it cannot be read.
-pub(crate) struct Records<'a> {
-    path: &'a Path,
-    reader: Reader<&'a [u8]>,
-    pub(crate) row: usize,
-}
-
-impl<'a> Records<'a> {
-    pub(crate) fn new(path: &'a Path, bytes: &'a [u8], delimiter: u8) -> Self {
-        let reader = ReaderBuilder::new().has_headers(false).delimiter(delimiter).trim(Trim::All).from_reader(bytes);
-        Self { path, reader, row: 0 }
-    }
-
-    pub(crate) fn next(&mut self) -> Result<Option<StringRecord>> {
-        let mut record = StringRecord::new();
-        let row = self.row;
-        self.row += 1;
-        match self.reader.read_record(&mut record) {
-            Ok(true) => Ok(Some(record)),
-            Ok(false) => Ok(None),
-            Err(error) => Err(match *error.kind() {
-                ErrorKind::UnequalLengths { expected_len, len, .. } => Error::Ragged {
-                    path: self.path.to_owned(),
-                    row,
-                    found: len as usize,
-                    expected: expected_len as usize,
-                },
-                ErrorKind::Utf8 { .. } => {
-                    Error::BadRow { path: self.path.to_owned(), row, detail: "it is not UTF-8 text".to_owned() }
-                }
-                _ => Error::BadRow { path: self.path.to_owned(), row, detail: one_line(&error.to_string()) },
-            }),
-        }
-    }
-}
-
-/// Whether a first line names columns: some field is no number, or they count up from 0 as pandas' do.
-pub(crate) fn is_header(first: &StringRecord) -> bool {
-    let counts_up = first.iter().enumerate().all(|(position, field)| field == position.to_string());
-    first.iter().any(|field| number(field).is_none()) || (first.len() > 1 && counts_up)
-}
-
-pub(crate) fn number(field: &str) -> Option<f64> {
-    field.parse().ok()
-}
-
 pub(crate) fn column(name: &str, position: usize, sample: &[StringRecord]) -> Column {
-    let mut cells = sample.iter().filter_map(|record| record.get(position)).filter(|cell| !cell.is_empty());
-    let (role, kind) = match cells.next() {
-        Some(first) if first.starts_with('[') => (Role::Floats, "lists"),
-        Some(first) if number(first).is_some() && cells.all(|cell| number(cell).is_some()) => (Role::Number, "numbers"),
-        _ => (Role::Text, "text"),
+    let cells = || sample.iter().filter_map(|record| record.get(position)).filter(|cell| !cell.is_empty());
+    let all = |is: fn(&str) -> bool| cells().next().is_some() && cells().all(is);
+    let (role, kind) = match () {
+        () if cells().next().is_some_and(is_list) => (Role::Floats, "lists"),
+        () if all(|cell| number(cell).is_some()) => (Role::Number, "numbers"),
+        () if all(|cell| number(cell).is_some() || has_decimal_comma(cell)) => (Role::Text, DECIMAL_COMMA),
+        () => (Role::Text, "text"),
     };
     Column { name: name.to_owned(), role, kind: kind.to_owned() }
+}
+
+fn is_list(cell: &str) -> bool {
+    cell.starts_with('[') && serde_json::from_str::<Vec<f64>>(cell).is_ok()
+}
+
+/// Refuses a table with numbers that would be left out as texts, unless they serve as such.
+fn refuse_decimal_commas(path: &Path, columns: &[Column], layout: &Result<Layout>) -> Result<()> {
+    let used = layout.as_ref().map_or([None; 3], |layout| [layout.id, layout.group, layout.label]);
+    let comma =
+        |&(position, column): &(usize, &Column)| column.kind == DECIMAL_COMMA && !used.contains(&Some(position));
+    match columns.iter().enumerate().find(comma) {
+        Some((_, column)) => Err(Error::DecimalComma { path: path.to_owned(), column: quoted(&column.name) }),
+        None => Ok(()),
+    }
 }
 
 struct TextTable<'a> {
@@ -116,21 +105,27 @@ struct TextTable<'a> {
 
 impl TextTable<'_> {
     fn push(&mut self, layout: &Layout, record: &StringRecord) -> Result<()> {
-        let cells = Cells { path: self.path, columns: self.columns, row: self.row, record };
+        let path = self.path;
+        let cells = Cells { path, columns: self.columns, row: self.row, record };
+        let Gathered { embeddings, probabilities, ids, groups, labels, costs, room } = &mut self.gathered;
         match &layout.embedding {
-            Embedding::Column(position) => cells.list(*position, &mut self.gathered.embeddings)?,
+            Embedding::Column(position) => cells.list(*position, embeddings, room)?,
             Embedding::Wide(positions) => {
                 let values = positions.iter().map(|&i| cells.number(i)).collect::<Result<Vec<f64>>>()?;
-                self.gathered.embeddings.push(self.path, self.row, &values)?;
+                embeddings.push(path, self.row, &values, room)?;
             }
         }
         if let Some(position) = layout.probabilities {
-            cells.list(position, &mut self.gathered.probabilities)?;
+            cells.list(position, probabilities, room)?;
         }
-        self.gathered.ids.extend(layout.id.map(|i| cells.text(i)).transpose()?);
-        self.gathered.groups.extend(layout.group.map(|i| cells.text(i)).transpose()?);
-        self.gathered.labels.extend(layout.label.map(|i| cells.label(i, layout.blank_labels)).transpose()?);
-        self.gathered.costs.extend(layout.cost.map(|i| cells.number(i)).transpose()?);
+        for (position, blank, texts) in
+            [(layout.id, false, ids), (layout.group, false, groups), (layout.label, layout.blank_labels, labels)]
+        {
+            if let Some(position) = position {
+                room.keep(path, cells.text(position, blank)?, texts)?;
+            }
+        }
+        costs.extend(layout.cost.map(|i| cells.number(i)).transpose()?);
         self.row += 1;
         Ok(())
     }
@@ -158,13 +153,10 @@ impl Cells<'_> {
         Error::NotANumber { path: self.path.to_owned(), row: self.row, column, value: quoted(cell) }
     }
 
-    fn text(&self, position: usize) -> Result<String> {
-        Ok(self.cell(position)?.to_owned())
-    }
-
-    fn label(&self, position: usize, blank: bool) -> Result<String> {
-        match self.text(position) {
-            Err(Error::Null { .. }) if blank => Ok(String::new()),
+    /// An empty one only where `blank` allows it.
+    fn text(&self, position: usize, blank: bool) -> Result<&str> {
+        match self.cell(position) {
+            Err(Error::Null { .. }) if blank => Ok(""),
             text => text,
         }
     }
@@ -174,13 +166,13 @@ impl Cells<'_> {
         number(cell).ok_or_else(|| self.not_a_number(position, cell))
     }
 
-    fn list(&self, position: usize, growing: &mut Growing) -> Result<()> {
+    fn list(&self, position: usize, growing: &mut Growing, room: &mut Room) -> Result<()> {
         let cell = self.cell(position)?;
         let values: Vec<f64> = serde_json::from_str(cell).map_err(|_| Error::BadRow {
             path: self.path.to_owned(),
             row: self.row,
             detail: format!("{} is not a JSON list of numbers", quoted(cell)),
         })?;
-        growing.push(self.path, self.row, &values)
+        growing.push(self.path, self.row, &values, room)
     }
 }

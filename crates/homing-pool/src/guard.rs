@@ -1,7 +1,9 @@
 //! Calls into parsers of other crates.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Once;
 
 use crate::{Error, Result};
 
@@ -19,8 +21,40 @@ pub(crate) fn guarded<T, E: ToString>(
 
 /// As `guarded`, for a `parse` whose errors are explained already.
 pub(crate) fn caught<T>(path: &Path, format: &'static str, parse: impl FnOnce() -> Result<T>) -> Result<T> {
+    let _silence = Silence::begin();
     catch_unwind(AssertUnwindSafe(parse))
         .unwrap_or_else(|_| Err(Error::malformed(path, format, "its contents contradict each other")))
+}
+
+thread_local! {
+    /// Whether a panic of this thread will be caught and explained.
+    static CAUGHT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, panics of this thread print nothing; those of other threads do.
+struct Silence {
+    before: bool,
+}
+
+impl Silence {
+    fn begin() -> Self {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let others = panic::take_hook();
+            panic::set_hook(Box::new(move |panic| {
+                if !CAUGHT.get() {
+                    others(panic);
+                }
+            }));
+        });
+        Self { before: CAUGHT.replace(true) }
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        CAUGHT.set(self.before);
+    }
 }
 
 #[cfg(test)]

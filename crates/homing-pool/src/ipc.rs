@@ -12,6 +12,7 @@ use bytes::Bytes;
 use crate::arrow::Table;
 use crate::guard::caught;
 use crate::pool::Contents;
+use crate::room::Room;
 use crate::{Error, ReadOptions, Result};
 
 const FORMAT: &str = "Arrow";
@@ -30,8 +31,8 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<
 
 /// Adds the rows of a file to `table`, which its first file makes.
 pub(crate) fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<Table>) -> Result<()> {
-    let (mut positions, mut row) = (None, 0);
-    batches(path, bytes, |schema, batch| {
+    let mut positions = None;
+    batches(path, bytes, |schema, row, batch| {
         let positions = match (&positions, &mut *table) {
             (Some(positions), _) => positions,
             (None, Some(table)) => positions.insert(table.next_file(path, schema, options)?),
@@ -43,29 +44,29 @@ pub(crate) fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &
         };
         let Some(batch) = batch else { return Ok(()) };
         let chosen = batch.project(positions).map_err(|error| Error::malformed(path, FORMAT, &error))?;
-        table.as_mut().expect("made above").push(path, row, &chosen)?;
-        row += batch.num_rows();
-        Ok(())
+        table.as_mut().expect("made above").push(path, row, &chosen)
     })
 }
 
-/// Hands the schema, alone and with each batch, to `take`.
+/// Hands the schema, alone and with each batch and the number of its first row, to `take`.
 pub(crate) fn batches(
     path: &Path,
     bytes: &Bytes,
-    mut take: impl FnMut(&SchemaRef, Option<&RecordBatch>) -> Result<()>,
+    mut take: impl FnMut(&SchemaRef, usize, Option<&RecordBatch>) -> Result<()>,
 ) -> Result<()> {
     let stream = stream(path, bytes)?;
     caught(path, FORMAT, || {
         let malformed = |error| Error::malformed(path, FORMAT, &error);
         let mut decoder = StreamDecoder::new();
         let mut rest = Buffer::from(stream);
+        let mut row = 0;
         while !rest.is_empty() {
             let batch = decoder.decode(&mut rest).map_err(malformed)?;
             match decoder.schema() {
-                Some(schema) => take(&schema, batch.as_ref())?,
+                Some(schema) => take(&schema, row, batch.as_ref())?,
                 None => break,
             }
+            row += batch.map_or(0, |batch| batch.num_rows());
         }
         decoder.finish().map_err(malformed)
     })
@@ -87,7 +88,8 @@ fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
         need(at + 4)?;
         Ok(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
     };
-    let mut at = start;
+    let room = Room::now();
+    let (mut at, mut ended) = (start, false);
     while at < bytes.len() {
         let mut length = number(at)?;
         at += 4;
@@ -96,6 +98,7 @@ fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
             at += 4;
         }
         if length == 0 {
+            ended = true;
             break;
         }
         let body = at + length as usize;
@@ -106,24 +109,28 @@ fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
         need(end)?;
         let batch = message.header_as_record_batch();
         let batch = batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
-        if let Some(batch) = batch
-            && batch.compression().is_some()
-        {
-            let inflated = batch.buffers().into_iter().flatten().any(|region| is_inflated(&bytes[body..end], region));
-            if inflated {
-                return Err(malformed("a compressed column claims an impossible length"));
-            }
+        if let Some(batch) = batch.filter(|batch| batch.compression().is_some()) {
+            let mut regions = batch.buffers().into_iter().flatten();
+            let claims =
+                regions.try_fold(0u64, |sum, region| Some(sum.saturating_add(inflated(&bytes[body..end], region)?)));
+            room.check(path, claims.ok_or_else(|| malformed("a compressed column claims an impossible length"))?)?;
         }
         at = end;
+    }
+    // Cut between two batches, a stream is as whole as before but for its end.
+    if !ended && at > start {
+        return Err(malformed("it does not end as one, so it was cut short"));
     }
     Ok(bytes.slice(start..at))
 }
 
-/// Whether a compressed region claims to hold more than any compression could put there.
-fn is_inflated(body: &[u8], region: &Region) -> bool {
+/// Bytes that a compressed region claims to hold; none if they are more than any compression could put there.
+fn inflated(body: &[u8], region: &Region) -> Option<u64> {
     let start = usize::try_from(region.offset()).unwrap_or(usize::MAX);
-    let Some(claim) = body.get(start..).and_then(|rest| rest.first_chunk::<8>()) else { return false };
+    let claim =
+        body.get(start..).and_then(|rest| rest.first_chunk::<8>()).map_or(0, |claim| i64::from_le_bytes(*claim));
+    let claim = u64::try_from(claim).unwrap_or(0);
     let length = region.length().unsigned_abs().min(body.len() as u64);
     let most = length.saturating_add(4).saturating_mul(COMPRESSION_RATIO);
-    i64::from_le_bytes(*claim) > i64::try_from(most).unwrap_or(i64::MAX)
+    (claim <= most).then_some(claim)
 }

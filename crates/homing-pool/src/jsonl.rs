@@ -1,13 +1,17 @@
 //! One JSON value a line: an object with a list in it, or a bare list.
 
+use std::fmt;
 use std::path::Path;
 
 use bytes::Bytes;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::error::{one_line, quoted};
 use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
 use crate::pool::Contents;
+use crate::room::Room;
 use crate::table::Gathered;
 use crate::{Error, ReadOptions, Result};
 
@@ -23,17 +27,58 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<
 pub(crate) fn values(path: &Path, bytes: &[u8]) -> impl Iterator<Item = Result<Value>> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let room = Room::now();
     lines.enumerate().map(move |(row, line)| {
-        serde_json::from_slice(line).map_err(|error| Error::BadRow {
+        room.check(path, (line.len() as u64).saturating_mul(LARGEST_RATIO))?;
+        // Only names of columns must be unique, and those stand outermost.
+        let value = match line.first() {
+            Some(b'{') => serde_json::from_slice(line).map(|Unique(object)| Value::Object(object)),
+            _ => serde_json::from_slice(line),
+        };
+        value.map_err(|error| Error::BadRow {
             path: path.to_owned(),
             row,
-            detail: format!("it is not JSON ({})", one_line(&error.to_string())),
+            detail: match one_line(&error.to_string()) {
+                detail if error.is_data() => detail,
+                detail => format!("it is not JSON ({detail})"),
+            },
         })
     })
 }
 
+/// No byte of JSON takes more bytes of memory as a value: objects of one field are the largest.
+const LARGEST_RATIO: u64 = 128;
+
+/// An object in which no name stands twice.
+struct Unique(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = Unique;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Unique, A::Error> {
+                let mut object = Map::new();
+                while let Some((name, value)) = access.next_entry::<String, Value>()? {
+                    let refusal = format!("{} stands twice in it", quoted(&name));
+                    if object.insert(name, value).is_some() {
+                        return Err(A::Error::custom(refusal));
+                    }
+                }
+                Ok(Unique(object))
+            }
+        }
+        deserializer.deserialize_map(Names)
+    }
+}
+
 fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &ReadOptions) -> Result<Contents> {
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered::new();
     for (row, line) in lines.enumerate() {
         let line = line?;
         let values = numbers(&line).ok_or_else(|| Error::BadRow {
@@ -41,7 +86,7 @@ fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &Read
             row,
             detail: format!("{} is not a list of numbers", quoted(&line.to_string())),
         })?;
-        gathered.embeddings.push(path, row, &values)?;
+        gathered.embeddings.push(path, row, &values, &mut gathered.room)?;
     }
     if let Some(name) = options.first_name() {
         return Err(Error::NoColumns { path: path.to_owned(), name: quoted(name) });
@@ -68,25 +113,30 @@ fn objects(
     let columns: Vec<Column> = first.as_object().into_iter().flatten().map(column).collect();
     let layout = Layout::choose(path, &columns, options)?;
     let Embedding::Column(embedding) = layout.embedding else { return Err(no_embedding(path, &columns)) };
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered::new();
     for (row, line) in std::iter::once(Ok(first)).chain(rest).enumerate() {
         let line = line?;
-        let object = line.as_object().ok_or_else(|| Error::BadRow {
-            path: path.to_owned(),
-            row,
-            detail: "it is not an object as the rows before it are".to_owned(),
-        })?;
+        let object = line.as_object().ok_or_else(|| not_an_object(path, row))?;
         let fields = Fields { path, columns: &columns, row, object };
-        gathered.embeddings.push(path, row, &fields.list(embedding)?)?;
+        let Gathered { embeddings, probabilities, ids, groups, labels, costs, room } = &mut gathered;
+        embeddings.push(path, row, &fields.list(embedding)?, room)?;
         if let Some(position) = layout.probabilities {
-            gathered.probabilities.push(path, row, &fields.list(position)?)?;
+            probabilities.push(path, row, &fields.list(position)?, room)?;
         }
-        gathered.ids.extend(layout.id.map(|i| fields.text(i)).transpose()?);
-        gathered.groups.extend(layout.group.map(|i| fields.text(i)).transpose()?);
-        gathered.labels.extend(layout.label.map(|i| fields.label(i, layout.blank_labels)).transpose()?);
-        gathered.costs.extend(layout.cost.map(|i| fields.number(i)).transpose()?);
+        for (position, blank, texts) in
+            [(layout.id, false, ids), (layout.group, false, groups), (layout.label, layout.blank_labels, labels)]
+        {
+            if let Some(position) = position {
+                room.keep(path, &fields.text(position, blank)?, texts)?;
+            }
+        }
+        costs.extend(layout.cost.map(|i| fields.number(i)).transpose()?);
     }
     gathered.finish(path, &layout)
+}
+
+pub(crate) fn not_an_object(path: &Path, row: usize) -> Error {
+    Error::BadRow { path: path.to_owned(), row, detail: "it is not an object as the rows before it are".to_owned() }
 }
 
 pub(crate) fn column((name, value): (&String, &Value)) -> Column {
@@ -141,12 +191,9 @@ impl Fields<'_> {
         self.field(position, numbers, "a list of numbers")
     }
 
-    fn text(&self, position: usize) -> Result<String> {
-        self.field(position, text, "a text or a number")
-    }
-
-    fn label(&self, position: usize, blank: bool) -> Result<String> {
-        match self.text(position) {
+    /// An empty one only where `blank` allows it.
+    fn text(&self, position: usize, blank: bool) -> Result<String> {
+        match self.field(position, text, "a text or a number") {
             Err(Error::Null { .. }) if blank => Ok(String::new()),
             text => text,
         }

@@ -1,5 +1,6 @@
 //! Which columns of a file are the embeddings, the ids and the rest.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::error::quoted;
@@ -7,6 +8,12 @@ use crate::{Error, ReadOptions, Result};
 
 const EMBEDDING_NAMES: [&str; 5] = ["embedding", "embeddings", "vector", "features", "emb"];
 const ID_NAMES: [&str; 4] = ["id", "ids", "_id", "uid"];
+
+/// What can name or group a row.
+const SCALAR: [Role; 3] = [Role::Number, Role::Text, Role::Readable];
+
+const IDS: &str = "ids are texts or numbers";
+const LABELS: &str = "labels are texts or numbers";
 
 /// What columns of labels are usually called.
 pub const LABEL_NAMES: [&str; 4] = ["label", "labels", "class", "target"];
@@ -22,6 +29,8 @@ pub(crate) enum Role {
     Number,
     /// A text a row.
     Text,
+    /// Something a row that has a text where one is asked for: bytes, a date, a UUID.
+    Readable,
     /// Anything else.
     Other,
 }
@@ -61,17 +70,14 @@ pub(crate) struct Layout {
 impl Layout {
     /// Chooses among `columns`: by the names asked for, then by convention, then the only one possible.
     pub(crate) fn choose(path: &Path, columns: &[Column], options: &ReadOptions) -> Result<Self> {
-        let chooser = Chooser { path, columns };
-        let scalar = &[Role::Number, Role::Text][..];
+        let chooser = Chooser::new(path, columns)?;
         let there = |name: &&String| !options.optional || chooser.position(name).is_some();
-        let id = match chooser.asked(options.id.as_ref().filter(there), scalar, "ids are texts or numbers")? {
+        let id = match chooser.asked(options.id.as_ref().filter(there), &SCALAR, IDS)? {
             Some(id) => Some(id),
-            None => {
-                ID_NAMES.iter().find_map(|name| chooser.position(name)).filter(|&i| scalar.contains(&columns[i].role))
-            }
+            None => chooser.found_id()?,
         };
-        let group = chooser.asked(options.group.as_ref().filter(there), scalar, "groups are texts or numbers")?;
-        let label = chooser.asked(options.label.as_ref().filter(there), scalar, "labels are texts or numbers")?;
+        let group = chooser.asked(options.group.as_ref().filter(there), &SCALAR, "groups are texts or numbers")?;
+        let label = chooser.asked(options.label.as_ref().filter(there), &SCALAR, LABELS)?;
         let cost = chooser.asked(options.cost.as_ref(), &[Role::Number], "costs are numbers")?;
         let probabilities = chooser.asked(
             options.probabilities.as_ref(),
@@ -121,16 +127,13 @@ impl Layout {
 
 /// The column of texts or numbers called `name`, or as labels usually are, or the only one.
 pub(crate) fn label_column(path: &Path, columns: &[Column], name: Option<&str>) -> Result<usize> {
-    let chooser = Chooser { path, columns };
-    let scalar = |&position: &usize| matches!(columns[position].role, Role::Number | Role::Text);
+    let chooser = Chooser::new(path, columns)?;
     if let Some(name) = name {
         let position = chooser.named(name)?;
-        return if scalar(&position) {
-            Ok(position)
-        } else {
-            Err(chooser.wrong(position, "labels are texts or numbers"))
-        };
+        let scalar = SCALAR.contains(&columns[position].role);
+        return if scalar { Ok(position) } else { Err(chooser.wrong(position, LABELS)) };
     }
+    let scalar = |&position: &usize| matches!(columns[position].role, Role::Number | Role::Text);
     let usual = LABEL_NAMES.iter().filter_map(|name| chooser.position(name)).find(scalar);
     let scalars: Vec<usize> = (0..columns.len()).filter(scalar).collect();
     match (usual, &scalars[..]) {
@@ -145,14 +148,54 @@ pub(crate) fn no_embedding(path: &Path, columns: &[Column]) -> Error {
     Error::NoEmbedding { path: path.to_owned(), names }
 }
 
+/// The position of each name; a name twice is refused. Columns without a name may be many, which then nothing tells apart.
+pub(crate) fn positions<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Result<HashMap<&'a str, usize>> {
+    let mut positions = HashMap::with_capacity(names.size_hint().0);
+    let mut unnamed = 0;
+    for (second, name) in names.enumerate() {
+        unnamed += usize::from(name.is_empty());
+        match positions.insert(name, second) {
+            Some(first) if !name.is_empty() => {
+                return Err(Error::DuplicateColumn { path: path.to_owned(), name: quoted(name), first, second });
+            }
+            _ => {}
+        }
+    }
+    if unnamed > 1 {
+        positions.remove("");
+    }
+    Ok(positions)
+}
+
 struct Chooser<'a> {
     path: &'a Path,
     columns: &'a [Column],
+    positions: HashMap<&'a str, usize>,
 }
 
-impl Chooser<'_> {
+impl<'a> Chooser<'a> {
+    fn new(path: &'a Path, columns: &'a [Column]) -> Result<Self> {
+        let positions = positions(path, columns.iter().map(|column| column.name.as_str()))?;
+        Ok(Self { path, columns, positions })
+    }
+
     fn position(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.name == name)
+        self.positions.get(name).copied()
+    }
+
+    /// The column that is called as ids usually are. One that cannot be ids is refused, lest row numbers stand in for them
+    /// without a word; only `ids` may be lists, since tokens are called so as well.
+    fn found_id(&self) -> Result<Option<usize>> {
+        let usual: Vec<usize> = ID_NAMES.iter().filter_map(|name| self.position(name)).collect();
+        let role = |position: usize| self.columns[position].role;
+        let lists = |i: usize| matches!(role(i), Role::Floats | Role::Integers) && self.columns[i].name == "ids";
+        match usual.iter().find(|&&position| SCALAR.contains(&role(position))) {
+            Some(&position) => Ok(Some(position)),
+            None => match usual.into_iter().find(|&position| !lists(position)) {
+                Some(position) => Err(self.wrong(position, IDS)),
+                None => Ok(None),
+            },
+        }
     }
 
     fn named(&self, name: &str) -> Result<usize> {
@@ -306,6 +349,28 @@ mod tests {
         // A column of lists needs no names.
         let layout = choose(&[("x", Role::Floats), ("a", Role::Number)], &options(&["a", "c"])).unwrap();
         assert_eq!((layout.embedding, layout.side_by_side), (Embedding::Column(0), Vec::new()));
+    }
+
+    #[test]
+    fn a_name_that_two_columns_share_is_refused() {
+        let roles = [("x", Role::Number), ("", Role::Number), ("y", Role::Number), ("", Role::Number)];
+        assert_eq!(choose(&roles, &ReadOptions::default()).unwrap().embedding, Embedding::Wide(vec![0, 2]));
+        let roles = [("x", Role::Number), ("y", Role::Number), ("x", Role::Number)];
+        let message = choose(&roles, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(message.contains("two columns called 'x' (the columns 1 and 3 of it)"), "{message}");
+    }
+
+    #[test]
+    fn ids_that_cannot_be_read_are_refused_and_not_replaced_by_row_numbers() {
+        let with = |name, role| choose(&[(name, role), ("x", Role::Floats)], &ReadOptions::default());
+        assert_eq!(with("id", Role::Readable).unwrap().id, Some(0));
+        for (name, role) in [("id", Role::Other), ("_id", Role::Integers), ("ids", Role::Other)] {
+            let message = with(name, role).unwrap_err().to_string();
+            assert!(message.contains("is a kind, but ids are texts or numbers; convert it"), "{message}");
+        }
+        assert_eq!(with("ids", Role::Integers).unwrap().id, None);
+        let both = choose(&[("id", Role::Other), ("uid", Role::Text), ("x", Role::Floats)], &ReadOptions::default());
+        assert_eq!(both.unwrap().id, Some(1));
     }
 
     #[test]

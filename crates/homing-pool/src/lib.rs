@@ -24,7 +24,7 @@
 //! | `.npy` | the array, used in place |
 //! | `.npz`, `.safetensors` | a two-dimensional float array; `.safetensors` are used in place |
 //! | `.parquet`, `.arrow` (IPC stream or file) | a column of lists of floats, or the number columns side by side |
-//! | `.csv`, `.tsv` | the number columns side by side, or a column of JSON lists |
+//! | `.csv` (separated by `,`, `;` or tabs), `.tsv` | the number columns side by side, or a column of JSON lists |
 //! | `.jsonl`, `.ndjson` | a list a line, or a list in an object a line |
 //! | a directory of `.arrow` or `.parquet` shards | as in the shards, in the order of their names |
 //!
@@ -52,6 +52,9 @@ mod paths;
 mod picks;
 mod pool;
 mod positional;
+mod records;
+mod room;
+mod row_files;
 mod rows;
 mod safetensors;
 mod shards;
@@ -59,11 +62,12 @@ mod store;
 mod table;
 mod tensor;
 mod values;
+mod words;
 
 pub use arrow::{embedding_column, list_numbers};
 pub use beside::{check_writable, is_left_over, write_beside};
 pub use column::read_column;
-pub use error::{Error, Result};
+pub use error::{Error, Result, one_line, shown};
 pub use format::Format;
 pub use layout::LABEL_NAMES;
 pub use mapped::{map, read_file};

@@ -51,16 +51,21 @@ pub(crate) enum Numbers {
 impl Numbers {
     /// The little-endian numbers in `bytes`, without a copy where their alignment allows it.
     pub(crate) fn from_le_bytes(float: Float, bytes: Bytes) -> Self {
-        let aligned = match float {
-            Float::F16 | Float::Bf16 => bytemuck::try_cast_slice::<u8, u16>(&bytes).is_ok(),
-            Float::F32 => bytemuck::try_cast_slice::<u8, f32>(&bytes).is_ok(),
-            Float::F64 => bytemuck::try_cast_slice::<u8, f64>(&bytes).is_ok(),
-        };
-        if aligned && cfg!(target_endian = "little") {
+        if Self::is_aligned(float, &bytes) {
             Numbers::InPlace(float, bytes)
         } else {
             Self::copied(float, &bytes, false)
         }
+    }
+
+    /// Whether the little-endian numbers in `bytes` can be looked at where they are.
+    pub(crate) fn is_aligned(float: Float, bytes: &[u8]) -> bool {
+        let aligned = match float {
+            Float::F16 | Float::Bf16 => bytemuck::try_cast_slice::<u8, u16>(bytes).is_ok(),
+            Float::F32 => bytemuck::try_cast_slice::<u8, f32>(bytes).is_ok(),
+            Float::F64 => bytemuck::try_cast_slice::<u8, f64>(bytes).is_ok(),
+        };
+        aligned && cfg!(target_endian = "little")
     }
 
     /// A copy of the numbers in `bytes`.

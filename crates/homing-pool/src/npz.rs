@@ -7,6 +7,7 @@ use bytes::Bytes;
 use zip::ZipArchive;
 
 use crate::guard::{caught, guarded};
+use crate::room::Room;
 use crate::store::Store;
 use crate::tensor::{Archive, Header, Tensor};
 use crate::{Error, ReadOptions, Result, npy};
@@ -40,6 +41,9 @@ struct Entry {
 impl<'a> Npz<'a> {
     pub(crate) fn open(path: &'a Path, bytes: &Bytes) -> Result<Self> {
         let mut zip = guarded(path, FORMAT, || ZipArchive::new(Cursor::new(bytes.clone())))?;
+        if zip.has_duplicate_names() {
+            return Err(Error::malformed(path, FORMAT, "two of its arrays have one name"));
+        }
         let mut entries = Vec::new();
         for position in 0..zip.len() {
             let Some((name, front)) = guarded(path, FORMAT, || front(&mut zip, position))? else { continue };
@@ -72,11 +76,17 @@ impl Archive for Npz<'_> {
     fn tensor(&mut self, position: usize) -> Result<Tensor> {
         let Entry { name, position, header, start } = &self.entries[position];
         let expected = header.byte_len().map_or(u64::MAX, |length| length as u64);
+        let possible = guarded(self.path, FORMAT, || {
+            self.zip.by_index(*position).map(|entry| entry.compressed_size().saturating_mul(DEFLATE_RATIO))
+        })?;
+        if expected <= possible {
+            Room::now().check(self.path, expected)?;
+        }
         let mut unpacked = || {
             let mut entry = self.zip.by_index(*position)?;
-            let possible = entry.compressed_size().saturating_mul(DEFLATE_RATIO);
             let mut bytes = Vec::new();
             if expected <= possible {
+                bytes.try_reserve_exact(expected as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
                 io::copy(&mut entry.by_ref().take(*start as u64), &mut io::sink())?;
                 entry.take(expected).read_to_end(&mut bytes)?;
             }

@@ -1,19 +1,31 @@
 //! Parquet files.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::Compression;
-use parquet::file::metadata::RowGroupMetaData;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::basic::{Compression, LogicalType, Type};
+use parquet::column::page::PageReader;
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::arrow::Table;
 use crate::guard::caught;
 use crate::pool::Contents;
+use crate::room::Room;
+use crate::words::uuid_field;
 use crate::{Error, ReadOptions, Result};
 
 pub(crate) const FORMAT: &str = "Parquet";
+
+/// Rows that are decoded at a time, fewer where so many take more than the bytes.
+const BATCH_ROWS: u64 = 1024;
+const BATCH_BYTES: u64 = 64 << 20;
 
 pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
     let mut table = None;
@@ -28,43 +40,126 @@ pub(crate) fn finish(path: &Path, table: Option<Table>) -> Result<Contents> {
 /// Adds the rows of a file to `table`, which its first file makes.
 pub(crate) fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<Table>) -> Result<()> {
     caught(path, FORMAT, || {
-        let reader = open(path, bytes)?;
-        let schema = reader.schema().clone();
+        let file = File::open(path, bytes)?;
         let positions = if let Some(table) = table {
-            table.next_file(path, &schema, options)?
+            table.next_file(path, &file.schema, options)?
         } else {
-            let (new, positions) = Table::new(path, &schema, options)?;
-            table.insert(new).reserve(reader.metadata().file_metadata().num_rows().max(0) as usize, room(bytes));
+            let (new, positions) = Table::new(path, &file.schema, options)?;
+            table.insert(new).reserve(file.rows(), room(bytes));
             positions
         };
-        let mask = ProjectionMask::roots(reader.parquet_schema(), positions);
-        let batches = reader.with_projection(mask).build().map_err(|error| Error::malformed(path, FORMAT, &error))?;
         let table = table.as_mut().expect("made above");
-        let mut row = 0;
-        for batch in batches {
-            let batch = batch.map_err(|error| Error::malformed(path, FORMAT, &error))?;
-            table.push(path, row, &batch)?;
-            row += batch.num_rows();
-        }
-        Ok(())
+        file.batches(&positions, |row, batch| table.push(path, row, batch))
     })
 }
 
-/// A reader of the table in `bytes`.
-pub(crate) fn open(path: &Path, bytes: &Bytes) -> Result<ParquetRecordBatchReaderBuilder<Bytes>> {
-    if !bytes.ends_with(b"PAR1") {
-        return Err(Error::malformed(path, FORMAT, "it does not end as one, so it was cut short"));
-    }
-    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())
-        .map_err(|error| Error::malformed(path, FORMAT, &error))?;
-    let mut columns = reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
-    match columns.find(|column| matches!(column.compression(), Compression::BROTLI(_) | Compression::LZO)) {
-        Some(column) => {
-            let codec = format!("{:?}", column.compression_codec());
-            Err(Error::Compression { path: path.to_owned(), codec })
+/// A Parquet file whose batches can be had.
+pub(crate) struct File<'a> {
+    path: &'a Path,
+    bytes: &'a Bytes,
+    reader: ArrowReaderMetadata,
+    /// Its columns, as its writer meant them.
+    pub(crate) schema: SchemaRef,
+}
+
+impl<'a> File<'a> {
+    pub(crate) fn open(path: &'a Path, bytes: &'a Bytes) -> Result<Self> {
+        if !bytes.ends_with(b"PAR1") {
+            return Err(Error::malformed(path, FORMAT, "it does not end as one, so it was cut short"));
         }
-        None => Ok(reader),
+        let reader = ArrowReaderMetadata::load(bytes, ArrowReaderOptions::new())
+            .map_err(|error| Error::malformed(path, FORMAT, &error))?;
+        let mut columns = reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
+        if let Some(column) =
+            columns.find(|column| matches!(column.compression(), Compression::BROTLI(_) | Compression::LZO))
+        {
+            let codec = format!("{:?}", column.compression_codec());
+            return Err(Error::Compression { path: path.to_owned(), codec });
+        }
+        let schema = with_uuids(&reader);
+        Ok(Self { path, bytes, reader: with_views(reader), schema })
     }
+
+    fn rows(&self) -> usize {
+        self.reader.metadata().file_metadata().num_rows().max(0) as usize
+    }
+
+    /// Hands batches of the columns at `positions` to `take`, each with the number of its first row.
+    pub(crate) fn batches(
+        self,
+        positions: &[usize],
+        mut take: impl FnMut(usize, &RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let path = self.path;
+        let malformed = |error: &dyn std::error::Error| Error::malformed(path, FORMAT, &error.to_string());
+        let metadata = self.reader.metadata().clone();
+        let mask = ProjectionMask::roots(self.reader.parquet_schema(), positions.iter().copied());
+        let needed = decoded(self.bytes, &metadata, &mask).map_err(|error| malformed(&error))?;
+        Room::now().check(path, needed)?;
+        let batch = BATCH_BYTES.saturating_mul(self.rows().max(1) as u64) / needed.max(1);
+        let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.reader)
+            .with_projection(mask)
+            .with_batch_size(batch.clamp(1, BATCH_ROWS) as usize)
+            .build()
+            .map_err(|error| malformed(&error))?;
+        let mut row = 0;
+        for batch in batches {
+            let batch = batch.map_err(|error| malformed(&error))?;
+            take(row, &batch)?;
+            row += batch.num_rows();
+        }
+        Ok(())
+    }
+}
+
+/// The schema, in which columns that Parquet knows as UUIDs are known as such.
+fn with_uuids(reader: &ArrowReaderMetadata) -> SchemaRef {
+    let stored = reader.parquet_schema().root_schema().get_fields();
+    let field = |(field, stored): (&Arc<Field>, &Arc<parquet::schema::types::Type>)| {
+        let uuid = matches!(stored.get_basic_info().logical_type_ref(), Some(LogicalType::Uuid));
+        if uuid { Arc::new(uuid_field(field)) } else { field.clone() }
+    };
+    let fields: Vec<Arc<Field>> = reader.schema().fields().iter().zip(stored).map(field).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// The same reader, but texts come as views of their pages: one that stands there once for many rows is not copied for each.
+fn with_views(reader: ArrowReaderMetadata) -> ArrowReaderMetadata {
+    let field = |field: &Arc<Field>| match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => Arc::new((**field).clone().with_data_type(DataType::Utf8View)),
+        DataType::Binary | DataType::LargeBinary => Arc::new((**field).clone().with_data_type(DataType::BinaryView)),
+        _ => field.clone(),
+    };
+    let fields: Vec<Arc<Field>> = reader.schema().fields().iter().map(field).collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, reader.schema().metadata().clone()));
+    let options = ArrowReaderOptions::new().with_schema(schema);
+    ArrowReaderMetadata::try_new(reader.metadata().clone(), options).unwrap_or(reader)
+}
+
+/// Bytes that the chosen columns decode to, by the headers of their pages: the file's own count may be anything.
+/// A page of a few bytes can stand for millions of equal values.
+fn decoded(bytes: &Bytes, metadata: &ParquetMetaData, mask: &ProjectionMask) -> ParquetResult<u64> {
+    let file = Arc::new(bytes.clone());
+    let mut total = 0u64;
+    for group in metadata.row_groups() {
+        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        for (_, column) in group.columns().iter().enumerate().filter(|&(leaf, _)| mask.leaf_included(leaf)) {
+            let width = match column.column_type() {
+                Type::BOOLEAN => 1,
+                Type::INT32 | Type::FLOAT => 4,
+                Type::INT64 | Type::DOUBLE => 8,
+                Type::INT96 | Type::BYTE_ARRAY => 16,
+                Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(column.column_descr().type_length()).unwrap_or(0),
+            };
+            let mut pages = SerializedPageReader::new(file.clone(), column, rows, None)?;
+            while let Some(page) = pages.peek_next_page()? {
+                let values = page.num_levels.unwrap_or(0) as u64;
+                total = total.saturating_add(values.saturating_mul(width));
+                pages.skip_next_page()?;
+            }
+        }
+    }
+    Ok(total)
 }
 
 /// Bytes that are worth reserving: embeddings hardly compress, so a file that claims more is wrong or unusual.

@@ -9,6 +9,7 @@ use homing::Embeddings;
 use crate::error::quoted;
 use crate::mapped::map;
 use crate::matrix::Matrix;
+use crate::picks::unquoted;
 use crate::store::{Access, Store};
 use crate::{Error, Format, Result, csv, ipc, jsonl, npy, npz, parquet, safetensors, shards};
 
@@ -115,8 +116,7 @@ impl Pool {
             Format::Npz => npz::read(path, &store.bytes()?, options),
             Format::Parquet => parquet::read(path, &store.bytes()?, options),
             Format::Arrow => ipc::read(path, &store.bytes()?, options),
-            Format::Csv => csv::read(path, &store.bytes()?, b',', options),
-            Format::Tsv => csv::read(path, &store.bytes()?, b'\t', options),
+            Format::Csv | Format::Tsv => csv::read(path, &store.bytes()?, format, options),
             Format::Jsonl => jsonl::read(path, &store.bytes()?, options),
         }?;
         Ok(Self { path: path.to_owned(), format, contents })
@@ -204,7 +204,8 @@ impl Pool {
             }
         }
         let row = |id: &String| {
-            rows.get(id.as_str()).copied().ok_or_else(|| Error::UnknownId { path: path(), id: quoted(id) })
+            let found = rows.get(id.as_str()).or_else(|| rows.get(unquoted(id)?));
+            found.copied().ok_or_else(|| Error::UnknownId { path: path(), id: quoted(id) })
         };
         ids.iter().map(row).collect()
     }

@@ -1,15 +1,30 @@
 //! A directory of shards, such as Hugging Face datasets' `save_to_disk` writes.
+//!
+//! Where its `state.json` lists the shards, these are read, in its order, and no others. Elsewhere all are, in the order of
+//! their names; where those say how many there are (`data-00000-of-00003`), none may be missing.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::mapped::map;
+use serde_json::Value;
+
+use crate::error::quoted;
+use crate::mapped::{map, read_file};
 use crate::pool::Contents;
 use crate::{Error, Format, ReadOptions, Result, ipc, parquet};
 
+const STATE: &str = "state.json";
+
+/// Bytes of the longest list of shards that is read.
+const LONGEST_STATE: u64 = 64 << 20;
+
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(Format, Contents)> {
-    refuse_indices_mapping(path)?;
-    let shards = shards(path)?;
+    let shards = match listed(path)? {
+        Some(shards) => shards,
+        None => found(path)?,
+    };
     let mut table = None;
     for Shard { path, format } in &shards {
         let bytes = map(path)?;
@@ -22,13 +37,56 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(Format, Conten
     Ok((shards[0].format, parquet::finish(path, table)?))
 }
 
+#[derive(Debug)]
 struct Shard {
     path: PathBuf,
     format: Format,
 }
 
+impl Shard {
+    /// None where the file at `path` is no shard.
+    fn of(path: PathBuf) -> Option<Self> {
+        match Format::of(&path) {
+            Ok(format @ (Format::Arrow | Format::Parquet)) => Some(Self { path, format }),
+            _ => None,
+        }
+    }
+}
+
+/// The shards that the dataset's own list names, at least one; none where there is no list.
+fn listed(path: &Path) -> Result<Option<Vec<Shard>>> {
+    let state_path = path.join(STATE);
+    if !state_path.exists() {
+        return Ok(None);
+    }
+    let malformed = |detail: &str| Error::malformed(&state_path, "dataset's state", detail);
+    let state: Value = serde_json::from_slice(&read_file(&state_path, LONGEST_STATE)?)
+        .map_err(|error| malformed(&error.to_string()))?;
+    if !matches!(state.get("_indices_data_files"), None | Some(Value::Null)) {
+        return Err(Error::IndicesMapping { path: path.to_owned() });
+    }
+    // Others may call a file so, too.
+    let Some(files) = state.get("_data_files") else { return Ok(None) };
+    let files =
+        files.as_array().filter(|files| !files.is_empty()).ok_or_else(|| malformed("it lists no data files"))?;
+    let shard = |file: &Value| {
+        let name = file.get("filename").and_then(Value::as_str).unwrap_or_default();
+        // A list of this folder names files of this folder.
+        let shard = path.join(name);
+        if shard.file_name() != Some(OsStr::new(name)) {
+            return Err(malformed(&format!("it lists {}, which is no name of a file", quoted(name))));
+        }
+        if !shard.exists() {
+            return Err(Error::MissingShard { path: shard, list: state_path.clone() });
+        }
+        let detail = format!("it lists {}, which is neither .arrow nor .parquet", quoted(name));
+        Shard::of(shard).ok_or_else(|| malformed(&detail))
+    };
+    files.iter().map(shard).collect::<Result<_>>().map(Some)
+}
+
 /// The shards in the directory at `path`, at least one, in the order of their names.
-fn shards(path: &Path) -> Result<Vec<Shard>> {
+fn found(path: &Path) -> Result<Vec<Shard>> {
     let unreadable = |source| Error::read(path, source);
     let (mut shards, mut directories) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(path).map_err(unreadable)? {
@@ -38,10 +96,8 @@ fn shards(path: &Path) -> Result<Vec<Shard>> {
         if entry.is_dir() {
             directories.push(name);
         // `datasets` leaves the results of earlier steps beside the shards.
-        } else if !name.starts_with("cache-")
-            && let Ok(format @ (Format::Arrow | Format::Parquet)) = Format::of(&entry)
-        {
-            shards.push(Shard { path: entry, format });
+        } else if !name.starts_with("cache-") {
+            shards.extend(Shard::of(entry));
         }
     }
     if shards.is_empty() {
@@ -49,14 +105,60 @@ fn shards(path: &Path) -> Result<Vec<Shard>> {
         return Err(Error::NoShards { path: path.to_owned(), directories });
     }
     shards.sort_by(|a, b| a.path.cmp(&b.path));
+    refuse_gaps(path, &shards)?;
     Ok(shards)
 }
 
-fn refuse_indices_mapping(path: &Path) -> Result<()> {
-    let Ok(text) = fs::read(path.join("state.json")) else { return Ok(()) };
-    let state: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
-    match state.get("_indices_data_files") {
-        None | Some(serde_json::Value::Null) => Ok(()),
-        Some(_) => Err(Error::IndicesMapping { path: path.to_owned() }),
+/// Refuses shards whose names say that there are more of them than these.
+fn refuse_gaps(path: &Path, shards: &[Shard]) -> Result<()> {
+    let mut series: BTreeMap<(&str, u64), Vec<u64>> = BTreeMap::new();
+    for shard in shards {
+        if let Some((before, number, count)) = shard.path.file_stem().and_then(OsStr::to_str).and_then(numbered) {
+            series.entry((before, count)).or_default().push(number);
+        }
+    }
+    for ((before, count), mut numbers) in series {
+        numbers.sort_unstable();
+        numbers.dedup();
+        // Some count from 0 and some from 1.
+        let first = u64::from(!numbers.contains(&0) && numbers.contains(&count));
+        if let Some(number) = (first..first.saturating_add(count)).find(|number| numbers.binary_search(number).is_err())
+        {
+            let missing = quoted(&format!("{before}-{number:05}-of-{count:05}"));
+            return Err(Error::ShardGap { path: path.to_owned(), missing, found: numbers.len(), count });
+        }
+    }
+    Ok(())
+}
+
+/// What stands before `-00002-of-00005` in a name, and the two numbers.
+fn numbered(stem: &str) -> Option<(&str, u64, u64)> {
+    let (before, after) = stem.rsplit_once("-of-")?;
+    let (before, number) = before.rsplit_once('-')?;
+    let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    Some((before, number.parse().ok()?, after[..digits].parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gaps(names: &[&str]) -> Option<String> {
+        let shards: Vec<Shard> = names.iter().filter_map(|name| Shard::of(PathBuf::from(name))).collect();
+        assert_eq!(shards.len(), names.len());
+        refuse_gaps(Path::new("set"), &shards).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_gap_in_numbered_names_is_a_missing_shard() {
+        assert_eq!(gaps(&["data-00000-of-00002.arrow", "data-00001-of-00002.arrow"]), None);
+        assert_eq!(
+            gaps(&["a-1-of-2.arrow", "a-2-of-2-fe12.arrow", "b-0-of-1.parquet", "c.arrow", "d-of-5.arrow"]),
+            None
+        );
+        let message = gaps(&["t-00000-of-00003-ab.parquet", "t-00002-of-00003-cd.parquet"]).unwrap();
+        assert!(message.starts_with("set lacks the shard 't-00001-of-00003': it has 2 of 3"), "{message}");
+        assert!(gaps(&["t-00000-of-00003.arrow"]).unwrap().contains("'t-00001-of-00003'"));
+        assert!(gaps(&["t-00002-of-00002.arrow"]).unwrap().contains("'t-00001-of-00002'"));
     }
 }

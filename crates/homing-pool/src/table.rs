@@ -7,6 +7,7 @@ use half::f16;
 use crate::layout::Layout;
 use crate::matrix::{Float, Matrix, Numbers};
 use crate::pool::{Columns, Contents};
+use crate::room::Room;
 use crate::{Error, Result};
 
 /// A float type that tables have.
@@ -42,18 +43,26 @@ pub(crate) struct Growing {
 
 impl Growing {
     /// Adds rows of `width` values each; `row` is the number of the first, for messages.
-    pub(crate) fn extend<T: Element>(&mut self, path: &Path, row: usize, width: usize, values: &[T]) -> Result<()> {
+    pub(crate) fn extend<T: Element>(
+        &mut self,
+        path: &Path,
+        row: usize,
+        width: usize,
+        values: &[T],
+        room: &mut Room,
+    ) -> Result<()> {
         let dim = self.width(path, row, width, T::FLOAT)?;
         debug_assert!(values.len().is_multiple_of(dim));
+        let most_reserved = self.most_reserved;
         let all = self.values(path)?;
-        all.try_reserve(values.len()).map_err(|_| Error::TooLarge { path: path.to_owned() })?;
+        room.grow(path, all, values.len(), most_reserved)?;
         all.extend_from_slice(values);
         Ok(())
     }
 
     /// Adds one row.
-    pub(crate) fn push(&mut self, path: &Path, row: usize, values: &[f64]) -> Result<()> {
-        self.extend(path, row, values.len(), values)
+    pub(crate) fn push(&mut self, path: &Path, row: usize, values: &[f64], room: &mut Room) -> Result<()> {
+        self.extend(path, row, values.len(), values, room)
     }
 
     fn width(&mut self, path: &Path, row: usize, found: usize, float: Float) -> Result<usize> {
@@ -63,8 +72,7 @@ impl Growing {
                 None => Error::NoValues { path: path.to_owned() },
             });
         }
-        let most_reserved = self.most_reserved;
-        let (_, expected) = self.matrix.get_or_insert_with(|| (reserved(float, most_reserved), found));
+        let (_, expected) = self.matrix.get_or_insert_with(|| (empty(float), found));
         if *expected == found {
             Ok(found)
         } else {
@@ -86,23 +94,16 @@ impl Growing {
     }
 }
 
-fn reserved(float: Float, most: usize) -> Numbers {
+fn empty(float: Float) -> Numbers {
     match float {
-        Float::F16 | Float::Bf16 => Numbers::F16(with_room(most)),
-        Float::F32 => Numbers::F32(with_room(most)),
-        Float::F64 => Numbers::F64(with_room(most)),
+        Float::F16 | Float::Bf16 => Numbers::F16(Vec::new()),
+        Float::F32 => Numbers::F32(Vec::new()),
+        Float::F64 => Numbers::F64(Vec::new()),
     }
 }
 
-/// Room for `most` values if there is so much memory; they are an estimate.
-fn with_room<T>(most: usize) -> Vec<T> {
-    let mut values = Vec::new();
-    let _ = values.try_reserve_exact(most);
-    values
-}
-
 /// The columns of a layout, as far as they have been read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Gathered {
     pub(crate) embeddings: Growing,
     pub(crate) probabilities: Growing,
@@ -110,9 +111,17 @@ pub(crate) struct Gathered {
     pub(crate) groups: Vec<String>,
     pub(crate) labels: Vec<String>,
     pub(crate) costs: Vec<f64>,
+    /// What all of them may take.
+    pub(crate) room: Room,
 }
 
 impl Gathered {
+    pub(crate) fn new() -> Self {
+        let (embeddings, probabilities) = (Growing::default(), Growing::default());
+        let (ids, groups, labels, costs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { embeddings, probabilities, ids, groups, labels, costs, room: Room::now() }
+    }
+
     pub(crate) fn finish(self, path: &Path, layout: &Layout) -> Result<Contents> {
         let embeddings = self.embeddings.finish(path)?;
         let probabilities = layout.probabilities.map(|_| self.probabilities.finish(path)).transpose()?;
@@ -135,14 +144,9 @@ mod tests {
     fn a_row_of_another_width_is_named() {
         let path = Path::new("a.jsonl");
         let mut growing = Growing::default();
-        growing.push(path, 0, &[1.0, 2.0]).unwrap();
-        let message = growing.push(path, 1, &[1.0]).unwrap_err().to_string();
+        let room = &mut Room::now();
+        growing.push(path, 0, &[1.0, 2.0], room).unwrap();
+        let message = growing.push(path, 1, &[1.0], room).unwrap_err().to_string();
         assert!(message.starts_with("row 1 of a.jsonl has 1 values but the rows before it have 2"), "{message}");
-    }
-
-    #[test]
-    fn room_for_more_than_memory_is_not_made() {
-        let mut growing = Growing { most_reserved: usize::MAX, ..Growing::default() };
-        growing.push(Path::new("a.jsonl"), 0, &[1.0]).unwrap();
     }
 }

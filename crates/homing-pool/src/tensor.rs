@@ -9,6 +9,7 @@ use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
 use crate::matrix::{Float, Matrix, Numbers};
 use crate::pool::{Columns, Contents};
 use crate::positional::Positional;
+use crate::room::Room;
 use crate::store::Store;
 use crate::{Error, ReadOptions, Result};
 
@@ -106,18 +107,26 @@ pub(crate) struct Tensor {
 impl Tensor {
     pub(crate) fn into_matrix(self, path: &Path) -> Result<Matrix> {
         let Header { dtype, shape, big_endian, column_major } = &self.header;
-        let path = path.to_owned();
+        let owned = || path.to_owned();
         let &[rows, dim] = &shape[..] else {
-            return Err(Error::NotTwoDimensional { path, shape: self.header.shape_text() });
+            return Err(Error::NotTwoDimensional { path: owned(), shape: self.header.shape_text() });
         };
         let &Dtype::Float(float) = dtype else {
-            return Err(Error::Dtype { path, dtype: dtype.name() });
+            return Err(Error::Dtype { path: owned(), dtype: dtype.name() });
         };
         if rows == 0 {
-            return Err(Error::NoRows { path });
+            return Err(Error::NoRows { path: owned() });
         }
+        let copies = match &self.store {
+            Store::Memory(bytes) => {
+                let copied = *big_endian || !Numbers::is_aligned(float, bytes);
+                (u64::from(copied) + u64::from(*column_major)).saturating_mul(bytes.len() as u64)
+            }
+            Store::File(_) => 0,
+        };
+        Room::now().check(path, copies)?;
         let numbers = match (self.store, big_endian, column_major) {
-            (Store::File(_), _, true) => return Err(Error::ColumnMajor { path }),
+            (Store::File(_), _, true) => return Err(Error::ColumnMajor { path: owned() }),
             (Store::File(span), &big_endian, false) => {
                 Numbers::Read(Box::new(Positional::new(span, float, big_endian)))
             }
@@ -126,37 +135,49 @@ impl Tensor {
             (Store::Memory(bytes), false, true) => Numbers::from_le_bytes(float, bytes).transposed(rows, dim),
             (Store::Memory(bytes), true, true) => Numbers::copied(float, &bytes, true).transposed(rows, dim),
         };
-        Matrix::new(numbers, dim).ok_or(Error::NoValues { path })
+        Matrix::new(numbers, dim).ok_or_else(|| Error::NoValues { path: owned() })
     }
 
     /// One text an element.
-    pub(crate) fn texts(&self) -> Result<Vec<String>> {
-        let ascii = |text: &[u8]| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned();
-        Ok(match self.header.dtype {
+    pub(crate) fn texts(&self, path: &Path) -> Result<Vec<String>> {
+        let (mut texts, mut room) = (Vec::new(), Room::now());
+        let no_text =
+            |row: usize| Error::BadRow { path: path.to_owned(), row, detail: "its text is not Unicode".into() };
+        match self.header.dtype {
             Dtype::Unicode(points) => {
-                self.store.bytes()?.chunks_exact(points * 4).map(|text| self.unicode(text)).collect()
+                for (row, text) in self.store.bytes()?.chunks_exact(points * 4).enumerate() {
+                    room.keep(path, &self.unicode(text).ok_or_else(|| no_text(row))?, &mut texts)?;
+                }
             }
-            Dtype::Ascii(size) => self.store.bytes()?.chunks_exact(size).map(ascii).collect(),
-            Dtype::Integer { .. } => self.integers()?.iter().map(i128::to_string).collect(),
-            _ => self.numbers()?.iter().map(f64::to_string).collect(),
-        })
+            Dtype::Ascii(size) => {
+                for (row, text) in self.store.bytes()?.chunks_exact(size).enumerate() {
+                    let text = std::str::from_utf8(text).map_err(|_| no_text(row))?;
+                    room.keep(path, text.trim_end_matches('\0'), &mut texts)?;
+                }
+            }
+            Dtype::Integer { .. } => {
+                self.integers(path)?.iter().try_for_each(|i| room.keep(path, &i.to_string(), &mut texts))?;
+            }
+            _ => self.numbers(path)?.iter().try_for_each(|x| room.keep(path, &x.to_string(), &mut texts))?,
+        }
+        Ok(texts)
     }
 
-    fn unicode(&self, text: &[u8]) -> String {
+    /// None if some code point is none.
+    fn unicode(&self, text: &[u8]) -> Option<String> {
         let points = text.as_chunks::<4>().0.iter().map(|&point| {
-            let point = if self.header.big_endian { u32::from_be_bytes(point) } else { u32::from_le_bytes(point) };
-            char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER)
+            char::from_u32(if self.header.big_endian { u32::from_be_bytes(point) } else { u32::from_le_bytes(point) })
         });
-        let text: String = points.collect();
-        text.trim_end_matches('\0').to_owned()
+        let text: String = points.collect::<Option<_>>()?;
+        Some(text.trim_end_matches('\0').to_owned())
     }
 
     /// One number an element.
-    pub(crate) fn numbers(&self) -> Result<Vec<f64>> {
+    pub(crate) fn numbers(&self, path: &Path) -> Result<Vec<f64>> {
         let Dtype::Float(float) = self.header.dtype else {
-            return Ok(self.integers()?.iter().map(|&i| i as f64).collect());
+            return Ok(self.integers(path)?.iter().map(|&i| i as f64).collect());
         };
-        self.elements(float.size(), |chunk| match float {
+        self.elements(path, float.size(), |chunk| match float {
             Float::F16 => f16::from_le_bytes([chunk[0], chunk[1]]).to_f64(),
             Float::Bf16 => bf16::from_le_bytes([chunk[0], chunk[1]]).to_f64(),
             Float::F32 => f64::from(f32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])),
@@ -165,13 +186,13 @@ impl Tensor {
     }
 
     /// One integer an element, for integers and truth values.
-    pub(crate) fn integers(&self) -> Result<Vec<i128>> {
+    pub(crate) fn integers(&self, path: &Path) -> Result<Vec<i128>> {
         let (size, signed) = match self.header.dtype {
             Dtype::Integer { size, signed } => (size, signed),
             Dtype::Bool => (1, false),
             _ => return Ok(Vec::new()),
         };
-        self.elements(size, |chunk| {
+        self.elements(path, size, |chunk| {
             let unused = 64 - 8 * size as u32;
             let shifted = u64::from_le_bytes(*chunk) << unused;
             if signed { i128::from(shifted.cast_signed() >> unused) } else { i128::from(shifted >> unused) }
@@ -179,7 +200,9 @@ impl Tensor {
     }
 
     /// Elements of `size` bytes, each handed over as little-endian, filled up with zeros.
-    fn elements<T>(&self, size: usize, read: impl Fn(&[u8; 8]) -> T) -> Result<Vec<T>> {
+    fn elements<T>(&self, path: &Path, size: usize, read: impl Fn(&[u8; 8]) -> T) -> Result<Vec<T>> {
+        let needed = (self.store.len() / size as u64).saturating_mul(size_of::<T>() as u64);
+        Room::now().check(path, needed)?;
         let bytes = self.store.bytes()?;
         let element = |chunk: &[u8]| {
             let mut element = [0; 8];
@@ -222,14 +245,14 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
         let Some(position) = position else { return Ok(None) };
         let tensor = archive.tensor(position)?;
         one_a_row(position, tensor.header.shape[0])?;
-        Ok(Some(tensor.texts()?))
+        Ok(Some(tensor.texts(path)?))
     };
     let (ids, groups, labels) = (texts(layout.id)?, texts(layout.group)?, texts(layout.label)?);
     let mut costs = None;
     if let Some(position) = layout.cost {
         let tensor = archive.tensor(position)?;
         one_a_row(position, tensor.header.shape[0])?;
-        costs = Some(tensor.numbers()?);
+        costs = Some(tensor.numbers(path)?);
     }
     let mut probabilities = None;
     if let Some(position) = layout.probabilities {
@@ -253,29 +276,37 @@ mod tests {
         Tensor { header, store: Store::Memory(Bytes::copy_from_slice(bytes)) }
     }
 
+    fn path() -> &'static Path {
+        Path::new("a.npy")
+    }
+
     #[test]
     fn integers_of_every_width_keep_their_sign() {
         let byte = tensor(Dtype::Integer { size: 1, signed: true }, &[2], false, &[0xff, 3]);
-        assert_eq!(byte.integers().unwrap(), [-1, 3]);
+        assert_eq!(byte.integers(path()).unwrap(), [-1, 3]);
         let word = tensor(Dtype::Integer { size: 4, signed: true }, &[1], true, &(-5i32).to_be_bytes());
-        assert_eq!(word.integers().unwrap(), [-5]);
+        assert_eq!(word.integers(path()).unwrap(), [-5]);
         let long = tensor(Dtype::Integer { size: 8, signed: false }, &[1], false, &u64::MAX.to_le_bytes());
-        assert_eq!(long.texts().unwrap(), ["18446744073709551615"]);
+        assert_eq!(long.texts(path()).unwrap(), ["18446744073709551615"]);
     }
 
     #[test]
     fn halves_read_as_numbers() {
         let half = tensor(Dtype::Float(Float::F16), &[1], true, &f16::from_f32(0.5).to_be_bytes());
-        assert_eq!(half.numbers().unwrap(), [0.5]);
+        assert_eq!(half.numbers(path()).unwrap(), [0.5]);
         let brain = tensor(Dtype::Float(Float::Bf16), &[1], false, &bf16::from_f32(-2.0).to_le_bytes());
-        assert_eq!(brain.numbers().unwrap(), [-2.0]);
+        assert_eq!(brain.numbers(path()).unwrap(), [-2.0]);
     }
 
     #[test]
     fn numpy_texts_end_at_their_padding() {
         let bytes: Vec<u8> = "ab\0é\0\0".chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
-        assert_eq!(tensor(Dtype::Unicode(3), &[2], false, &bytes).texts().unwrap(), ["ab", "é"]);
-        assert_eq!(tensor(Dtype::Ascii(3), &[2], false, b"ab\0c\0\0").texts().unwrap(), ["ab", "c"]);
+        assert_eq!(tensor(Dtype::Unicode(3), &[2], false, &bytes).texts(path()).unwrap(), ["ab", "é"]);
+        assert_eq!(tensor(Dtype::Ascii(3), &[2], false, b"ab\0c\0\0").texts(path()).unwrap(), ["ab", "c"]);
+        for (dtype, bytes) in [(Dtype::Ascii(1), &b"a\xff"[..]), (Dtype::Unicode(1), b"a\0\0\0\0\0\xff\xff")] {
+            let message = tensor(dtype, &[2], false, bytes).texts(path()).unwrap_err().to_string();
+            assert!(message.starts_with("row 1 of a.npy cannot be read: its text is not Unicode"), "{message}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::npy::tensor;
 use crate::pool::FRONT;
+use crate::room::Room;
 use crate::store::{Access, Store};
 use crate::tensor::Dtype;
 use crate::{Error, Format, Pool, ReadOptions, Result};
@@ -26,7 +27,9 @@ impl Values {
             return Ok(Self { rows: numbers.len(), numbers });
         }
         let pool = Pool::open(path, &ReadOptions { access: Access::Map, ..ReadOptions::default() })?;
-        let mut numbers = vec![0.0; pool.rows() * pool.dim()];
+        let count = pool.rows() * pool.dim();
+        Room::now().check(path, (count as u64).saturating_mul(8))?;
+        let mut numbers = vec![0.0; count];
         pool.embeddings().read(0..pool.rows(), &mut numbers);
         Ok(Self { numbers, rows: pool.rows() })
     }
@@ -39,7 +42,7 @@ fn column(path: &Path) -> Result<Option<Vec<f64>>> {
     let tensor = tensor(path, &store)?;
     match (&tensor.header.dtype, &tensor.header.shape[..]) {
         (_, [0]) => Err(Error::NoRows { path: path.to_owned() }),
-        (Dtype::Float(_) | Dtype::Integer { .. } | Dtype::Bool, [_]) => tensor.numbers().map(Some),
+        (Dtype::Float(_) | Dtype::Integer { .. } | Dtype::Bool, [_]) => tensor.numbers(path).map(Some),
         (dtype, [_]) => Err(Error::Dtype { path: path.to_owned(), dtype: dtype.name() }),
         _ => Ok(None),
     }

@@ -7,8 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::types::Float32Type;
-use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array, ListArray, StringArray};
+use arrow_array::{
+    ArrayRef, BinaryArray, FixedSizeListArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray,
+};
 use arrow_ipc::CompressionType;
+use arrow_schema::{DataType, Field, Schema};
 use homing_pool::{Pool, ReadOptions};
 use safetensors::Dtype;
 use samples::*;
@@ -34,6 +37,14 @@ fn assert_refused_with(name: &str, bytes: &[u8], options: &ReadOptions, words: &
     for word in words {
         assert!(message.contains(word), "no {word:?} in: {message}");
     }
+}
+
+/// `bytes` with every `from` written over by `to`, which is as long.
+fn with(from: &str, to: &str, mut bytes: Vec<u8>) -> Vec<u8> {
+    while let Some(at) = bytes.windows(from.len()).position(|window| window == from.as_bytes()) {
+        bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+    }
+    bytes
 }
 
 fn refusal_of(path: &Path) -> String {
@@ -192,11 +203,12 @@ fn rows_of_another_length() {
     let table = [batch(vec![("x", ragged())])];
     assert_refused("p.parquet", &parquet(&table), &words);
     assert_refused("p.arrow", &arrow_stream(&table), &words);
-    assert_refused("p.csv", b"1,2\n3,4\n5\n", &words);
+    assert_refused("p.csv", b"2,1\n3,4\n5\n", &words);
     assert_refused("p.csv", b"x,y\n1,2\n3,4\n5\n", &words);
     assert_refused("p.csv", b"e\n\"[1,2]\"\n\"[3,4]\"\n[5]\n", &words);
     assert_refused("p.jsonl", b"[1,2]\n[3,4]\n[5]\n", &words);
     assert_refused("p.jsonl", b"{\"v\":[1,2]}\n{\"v\":[3,4]}\n{\"v\":[5]}\n", &words);
+    assert_refused("p.csv", b"x,y\n1\n", &["row 0 of", "has 1 values but the header before it has 2"]);
     let split = [table[0].slice(0, 2), table[0].slice(2, 1)];
     assert_refused("p.arrow", &arrow_stream(&split), &words);
     assert_refused("p.parquet", &parquet(&split), &words);
@@ -269,6 +281,65 @@ fn names_that_do_not_fit() {
     let bare = ReadOptions { id: Some("id".into()), ..options() };
     assert_refused_with("p.npy", &plain_npy(), &bare, &["no columns", "'id'", ".npz, .safetensors or .parquet"]);
     assert_refused_with("p.jsonl", b"[1]\n", &bare, &["no columns", "'id'"]);
+}
+
+#[test]
+fn a_first_line_that_may_be_names_or_a_row_is_refused() {
+    for text in ["0,1,2\n3,4,5\n", "1,2,3\n4,5,6\n", "1,2\n0.5,7\n", "0,1\n", "1;2\n3;4\n"] {
+        assert_refused("p.csv", text.as_bytes(), &["the first line of p.csv", "names of its columns or a row", "1.0"]);
+    }
+}
+
+#[test]
+fn numbers_with_a_decimal_comma_are_refused_and_not_left_out() {
+    for text in ["x;y;z\n1;2;0,5\n3;4;1,5\n", "0,5;1,5\n2,5;3,5\n"] {
+        assert_refused("p.csv", text.as_bytes(), &["decimal comma", "write them with a point"]);
+    }
+}
+
+#[test]
+fn two_columns_of_one_name_are_refused_in_every_format() {
+    let columns = vec![Field::new("x", DataType::Float32, false), Field::new("x", DataType::Float32, false)];
+    let numbers = |first: f32| Arc::new(Float32Array::from(vec![first, first])) as ArrayRef;
+    let table = RecordBatch::try_new(Arc::new(Schema::new(columns)), vec![numbers(1.0), numbers(2.0)]).unwrap();
+    let words = ["two columns called 'x'", "the columns 1 and 2", "rename one"];
+    assert_refused("p.parquet", &parquet(std::slice::from_ref(&table)), &words);
+    assert_refused("p.arrow", &arrow_stream(&[table]), &words);
+    assert_refused("p.csv", b"x,x\n1,2\n", &words);
+    assert_refused("p.tsv", b"x\tx\n1\t2\n", &words);
+    assert_refused("p.jsonl", b"{\"v\":[1]}\n{\"v\":[1],\"v\":[2]}\n", &["row 1 of", "'v' stands twice"]);
+    let archive = npz(&[("first", plain_npy()), ("other", plain_npy())], false);
+    let archive = with("other.npy", "first.npy", archive);
+    assert_refused("p.npz", &archive, &["two of its arrays have one name"]);
+}
+
+#[test]
+fn ids_that_cannot_be_read_are_refused_and_not_replaced_by_row_numbers() {
+    let words = ["column 'id'", "but ids are texts or numbers; convert it, or name another column"];
+    let rows = [Some(vec![Some(1)]), Some(vec![Some(2)])];
+    let odd: ArrayRef = Arc::new(ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>(rows));
+    let table = [batch(vec![("id", odd), ("x", lists())])];
+    assert_refused("p.parquet", &parquet(&table), &words);
+    assert_refused("p.arrow", &arrow_stream(&table), &words);
+    let objects = npz(&[("x", plain_npy()), ("id", npy("|O", false, "(2,)", &[0; 16]))], false);
+    assert_refused("p.npz", &objects, &["object of shape (2,)", words[0], words[1]]);
+    assert_refused("p.jsonl", b"{\"id\":{\"$oid\":\"a\"},\"v\":[1]}\n", &["an object", words[0], words[1]]);
+    assert_refused("p.csv", b"id,x,y\n[1],2,3\n", &["lists", words[0], words[1]]);
+    let bytes: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"a", b"\xff"]));
+    let table = [batch(vec![("id", bytes), ("x", lists())])];
+    for (name, file) in [("p.parquet", parquet(&table)), ("p.arrow", arrow_stream(&table))] {
+        assert_refused(name, &file, &["row 1 of", "column 'id' has no text"]);
+    }
+}
+
+#[test]
+fn an_arrow_stream_that_ends_between_two_batches_is_refused() {
+    let table = batch(vec![("x", lists())]);
+    let (two, end) = (arrow_stream(&[table.clone(), table.clone()]), 8);
+    // A stream of one batch is shorter by that batch: its bytes, less the end, are the first batch of two.
+    let one = arrow_stream(&[table]).len() - end;
+    assert_refused("p.arrow", &two[..one], &["not a valid Arrow file", "does not end as one"]);
+    assert_refused("p.arrow", &two[..two.len() - end], &["does not end as one, so it was cut short"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, Int32Array, Int64Array};
 use homing::Pick;
-use homing_pool::{Result, RowList, write_picks};
+use homing_pool::{Pool, ReadOptions, Result, RowList, write_picks};
 use samples::*;
 
 fn open(name: &str, bytes: &[u8]) -> Result<RowList> {
@@ -23,6 +23,29 @@ fn assert_indices(name: &str, bytes: &[u8], expected: &[usize]) {
         RowList::Indices(indices) => assert_eq!(indices, expected, "{name}"),
         other => panic!("{name}: {other:?}"),
     }
+}
+
+#[track_caller]
+fn assert_numbers(name: &str, bytes: &[u8], expected: &[usize]) {
+    match open(name, bytes).unwrap() {
+        RowList::Numbers { path, numbers } => {
+            assert_eq!(numbers, expected, "{name}");
+            assert!(path.ends_with(name));
+        }
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn assert_named(name: &str, bytes: &[u8], expected: &[usize], expected_ids: &[&str]) {
+    match open(name, bytes).unwrap() {
+        RowList::Named { indices, ids } => assert_eq!((&indices[..], &ids[..]), (expected, &texts(expected_ids)[..])),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
 }
 
 #[track_caller]
@@ -47,19 +70,15 @@ fn our_own_picks_read_back() {
     for name in ["p.csv", "p.jsonl", "p.parquet", "p.npy"] {
         let path = directory.path().join(name);
         write_picks(&path, &picks, 5, None).unwrap();
-        let mut indices = match RowList::open(&path).unwrap() {
-            RowList::Indices(indices) => indices,
+        match RowList::open(&path).unwrap() {
+            RowList::Numbers { numbers, .. } if name == "p.npy" => assert_eq!(numbers, [4, 0, 3]),
+            RowList::Named { indices, ids } if name == "p.parquet" => {
+                assert_eq!((indices, ids), (vec![0, 3, 4], texts(&["0", "3", "4"])));
+            }
             RowList::Named { indices, ids } => {
-                assert_eq!(ids, ["4", "0", "3"], "{name}");
-                indices
+                assert_eq!((indices, ids), (vec![4, 0, 3], texts(&["4", "0", "3"])), "{name}");
             }
             other => panic!("{name}: {other:?}"),
-        };
-        if name == "p.parquet" {
-            indices.sort_unstable();
-            assert_eq!(indices, [0, 3, 4]);
-        } else {
-            assert_eq!(indices, [4, 0, 3], "{name}");
         }
     }
 }
@@ -68,31 +87,108 @@ fn our_own_picks_read_back() {
 fn indices() {
     assert_indices("r.csv", b"index,score\n3,0.5\n1,0.2\n", &[3, 1]);
     assert_indices("r.csv", b"index\n", &[]);
-    assert_indices("r.csv", b"3\n1\n", &[3, 1]);
-    assert_indices("r.txt", b"3\n\n 1 \r\n", &[3, 1]);
+    assert_indices("r.txt", b"index\n3\n\n 1 \r\n", &[3, 1]);
     assert_indices("r.jsonl", b"{\"index\":3}\n{\"index\":1}\n", &[3, 1]);
-    assert_indices("r.jsonl", b"3\n1\n", &[3, 1]);
-    assert_indices("r.npy", &npy("<i8", false, "(2,)", &[3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]), &[3, 1]);
-    assert_indices("r.npy", &npy("|u1", false, "(2,)", &[3, 1]), &[3, 1]);
     let index = Arc::new(Int32Array::from(vec![3, 1]));
-    let table = [batch(vec![("id", ids()), ("index", index)])];
+    let table = [batch(vec![("text", ids()), ("index", index)])];
     assert_indices("r.parquet", &parquet(&table), &[3, 1]);
     assert_indices("r.arrow", &arrow_stream(&table), &[3, 1]);
     let selected = Arc::new(BooleanArray::from(vec![false, true]));
-    let table = [batch(vec![("id", ids()), ("selected", selected)])];
+    let table = [batch(vec![("text", ids()), ("selected", selected)])];
     assert_indices("r.parquet", &parquet(&[table[0].clone(), table[0].clone()]), &[1, 3]);
     assert_indices("r.arrow", &arrow_stream(&table), &[1]);
 }
 
 #[test]
+fn numbers_without_a_word_for_what_they_are() {
+    assert_numbers("r.csv", b"3\n1\n", &[3, 1]);
+    assert_numbers("r.txt", b"3\n\n 1 \r\n", &[3, 1]);
+    assert_numbers("r.jsonl", b"3\n1\n", &[3, 1]);
+    assert_numbers("r.npy", &npy("<i8", false, "(2,)", &[3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]), &[3, 1]);
+    assert_numbers("r.npy", &npy("|u1", false, "(2,)", &[3, 1]), &[3, 1]);
+    // What is not written as a row number is an id.
+    assert_ids("r.txt", b"3\n01\n", &["3", "01"]);
+    assert_ids("r.txt", b"3\n+1\n", &["3", "+1"]);
+}
+
+#[test]
 fn indices_with_ids_beside_them() {
-    for (name, bytes) in [
-        ("r.csv", &b"id,index\na,3\nb,1\n"[..]),
-        ("r.tsv", b"index\tid\n3\ta\n1\tb\n"),
-        ("r.jsonl", b"{\"index\":3,\"id\":\"a\"}\n{\"index\":1,\"id\":\"b\"}\n"),
+    assert_named("r.csv", b"id,index\na,3\nb,1\n", &[3, 1], &["a", "b"]);
+    assert_named("r.csv", b"id;index\na;3\nb;1\n", &[3, 1], &["a", "b"]);
+    assert_named("r.tsv", b"index\tid\n3\ta\n1\tb\n", &[3, 1], &["a", "b"]);
+    let lines = b"{\"index\":3,\"id\":\"a\"}\n{\"index\":1,\"id\":\"b\"}\n";
+    assert_named("r.jsonl", lines, &[3, 1], &["a", "b"]);
+    assert_refused("r.jsonl", b"{\"index\":3,\"id\":\"a\"}\n{\"index\":1}\n", &["row 1 of", "no value in column 'id'"]);
+    let index = Arc::new(Int32Array::from(vec![3, 1]));
+    let table = [batch(vec![("id", ids()), ("index", index)])];
+    assert_named("r.parquet", &parquet(&table), &[3, 1], &["a", "b"]);
+    assert_named("r.arrow", &arrow_stream(&table), &[3, 1], &["a", "b"]);
+    let selected = Arc::new(BooleanArray::from(vec![false, true]));
+    let table = [batch(vec![("id", ids()), ("selected", selected)])];
+    assert_named("r.parquet", &parquet(&[table[0].clone(), table[0].clone()]), &[1, 3], &["b", "b"]);
+    assert_named("r.arrow", &arrow_stream(&table), &[1], &["b"]);
+}
+
+/// The pool with these ids, in a directory that must outlive it.
+fn pool(ids: &[&str]) -> (Pool, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pool.csv");
+    let rows: String = ids.iter().map(|id| format!("{id},0.5,1.5\n")).collect();
+    fs::write(&path, format!("id,x,y\n{rows}")).unwrap();
+    (Pool::open(&path, &ReadOptions::default()).unwrap(), directory)
+}
+
+#[test]
+fn numbers_that_are_ids_of_the_pool_are_not_taken_for_row_numbers() {
+    let list = |text: &str| ["r.txt", "r.csv", "r.jsonl"].map(|name| open(name, text.as_bytes()).unwrap());
+    let rows = |ids: &[&str], text: &str| -> Vec<Result<Vec<usize>, String>> {
+        let (pool, _directory) = pool(ids);
+        list(text).map(|list| list.rows_of(Some(&pool)).map(Option::unwrap).map_err(|error| error.to_string())).to_vec()
+    };
+    let same = |ids: &[&str], text: &str, expected: &[usize]| {
+        assert!(rows(ids, text).iter().all(|rows| rows.as_deref() == Ok(expected)), "{ids:?} {text:?}");
+    };
+    // Ids that are no row numbers, row numbers that are no ids, and both at once.
+    same(&["18", "19", "20"], "20\n18\n", &[2, 0]);
+    same(&["a", "b", "c"], "2\n0\n", &[2, 0]);
+    same(&["0", "1", "2"], "2\n0\n", &[2, 0]);
+    same(&["2", "1", "0"], "1\n", &[1]);
+    for (ids, text, told) in [
+        // All are ids, all are rows, and others.
+        (["1", "2", "0"], "1\n", "(1 is the id of row 0)"),
+        // Some are ids: those that are none may have left the pool.
+        (["7", "0", "2"], "2\n0\n1\n", "(0 is the id of row 1)"),
+        (["0", "1", "3"], "0\n1\n2\n", "(2 is no id of it, but others are)"),
     ] {
-        let RowList::Named { indices, ids } = open(name, bytes).unwrap() else { panic!("{name}") };
-        assert_eq!((indices, ids), (vec![3, 1], vec!["a".to_owned(), "b".to_owned()]), "{name}");
+        for rows in rows(&ids, text) {
+            let message = rows.unwrap_err();
+            assert!(message.contains(told) && message.contains("the word `index` or `id`"), "{message}");
+        }
+    }
+    let message = rows(&["18", "19", "20"], "18\n21\n").remove(0).unwrap_err();
+    assert!(message.contains("id '21' is not in"), "{message}");
+    // The remedy.
+    let (pool, _directory) = pool(&["1", "2", "0"]);
+    for (text, expected) in [("index\n1\n", 1), ("id\n1\n", 0)] {
+        for name in ["r.txt", "r.csv"] {
+            let list = open(name, text.as_bytes()).unwrap();
+            assert_eq!(list.rows_of(Some(&pool)).unwrap().unwrap(), [expected], "{name}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn picks_of_a_reordered_pool_are_found_by_their_ids_in_every_format() {
+    let pick = |rank, index| Pick { rank, index, score: 0.5, information: 1.0, variance_left: None };
+    let (before, _first) = pool(&["a", "b", "c", "d"]);
+    let (after, _second) = pool(&["d", "c", "b", "a"]);
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["p.csv", "p.jsonl", "p.parquet"] {
+        let path = directory.path().join(name);
+        write_picks(&path, &[pick(1, 0), pick(2, 1)], 4, before.ids()).unwrap();
+        let rows = |pool: &Pool| RowList::open(&path).unwrap().rows_of(Some(pool)).unwrap().unwrap();
+        assert_eq!(rows(&before), [0, 1], "{name}");
+        assert_eq!(rows(&after), [3, 2], "{name}");
     }
 }
 
@@ -119,7 +215,7 @@ fn embeddings_of_their_own() {
         ("r.npz", npz(&[("x", plain_npy())], false)),
         ("r.parquet", parquet(std::slice::from_ref(&lists))),
         ("r.arrow", arrow_stream(&[lists])),
-        ("r.csv", b"1,2,3\n4,5,6\n".to_vec()),
+        ("r.csv", b"1.0,2,3\n4,5,6\n".to_vec()),
         ("r.jsonl", b"[1,2,3]\n[4,5,6]\n".to_vec()),
         ("r.jsonl", b"{\"v\":[1,2,3]}\n{\"v\":[4,5,6]}\n".to_vec()),
     ];
@@ -144,6 +240,8 @@ fn what_names_no_rows_is_refused() {
         &parquet(&[batch(vec![("index", index)])]),
         &["row 1 of", "no value in column 'index'"],
     );
+    assert_refused("r.csv", b"index,id,id\n1,a,b\n", &["two columns called 'id'"]);
+    assert_refused("r.jsonl", b"{\"index\":1,\"index\":2}\n", &["row 0 of", "'index' stands twice"]);
     assert_refused("r.txt", b"\xff\xfe\0", &["does not name rows", "UTF-8"]);
     assert_refused("r.xyz", b"1\n", &["no extension"]);
 }

@@ -10,8 +10,10 @@ use anyhow::{Context, Result, bail};
 use super::setup::Setup;
 use super::{Asked, parse};
 
-/// How long a cell waits for one that an experiment has left behind, which ends by itself.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a run waits for another in its folder: a cell for one that an experiment has left behind, which ends by itself.
+pub fn patience(cell: Option<&str>) -> Duration {
+    Duration::from_secs(if cell.is_some() { 10 } else { 0 })
+}
 
 /// Checks the arguments of named runs, and makes what they share: the feature maps of a frozen trunk. Their keys.
 pub fn prepare(runs: &[(String, &[OsString])]) -> Result<Vec<String>> {
@@ -39,9 +41,9 @@ pub fn prepare(runs: &[(String, &[OsString])]) -> Result<Vec<String>> {
     Ok(keys)
 }
 
-/// Refuses a run that has another key than the experiment has found.
-pub fn check(expected: &str, asked: &Asked, setup: &Setup, data: &[String]) -> Result<()> {
-    if key(asked, setup, data) != expected {
+/// Refuses a cell that has another key than the experiment has found.
+pub fn check(expected: Option<&str>, asked: &Asked, setup: &Setup, data: &[String]) -> Result<()> {
+    if expected.is_some_and(|expected| key(asked, setup, data) != expected) {
         bail!("the files that it reads have changed since the experiment began; run the experiment again");
     }
     Ok(())

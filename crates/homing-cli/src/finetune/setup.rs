@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use homing_data::{Data, Dataset, Inputs};
 use homing_train::models::efficientnet::{Design, EfficientNet};
-use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
+use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models, read_weights};
 use rand::SeedableRng;
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::Asked;
 use super::filed::{self, Filed, some_of};
 use super::open::{maps, open_data, open_targets, trunk};
-use super::person::Person;
+use super::person::{self, Person};
 
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Task")]
@@ -26,11 +26,11 @@ pub struct TaskArguments {
     pub targets: Option<PathBuf>,
     /// Classes of the task; the network learns to tell these apart.
     #[arg(long, value_name = "CLASSES", value_delimiter = ',', value_parser = trimmed)]
-    task: Option<Vec<String>>,
+    pub task: Option<Vec<String>>,
     /// Targets drawn from held-out examples of the task, where no --targets are given; by default 30, or a third where there
     /// are fewer than 90.
     #[arg(long, value_name = "COUNT")]
-    target_count: Option<usize>,
+    pub target_count: Option<usize>,
     /// Most validation examples, which are at most half of the held-out ones of the task.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     valid_count: usize,
@@ -39,13 +39,13 @@ pub struct TaskArguments {
     test_count: usize,
     /// Most rows of the pool, a random sample that is the same for every seed.
     #[arg(long, value_name = "COUNT")]
-    pool_count: Option<usize>,
+    pub pool_count: Option<usize>,
     /// Leave out a share of some classes of the pool, such as 3:0.8,6:0.8.
     #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = thinned)]
-    thin_pool: Vec<(String, f64)>,
+    pub thin_pool: Vec<(String, f64)>,
     /// Leave out a share of some classes of what the targets are drawn from.
     #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = thinned)]
-    thin_targets: Vec<(String, f64)>,
+    pub thin_targets: Vec<(String, f64)>,
 }
 
 impl TaskArguments {
@@ -129,6 +129,9 @@ impl Setup {
         }
         if data.train.classes.is_empty() {
             data.train.classes = named(asked)?;
+        }
+        if asked.choosing.labels == "ask" {
+            person::check_names(&data.train.classes)?;
         }
         let classes = classes(&data.train.classes, asked.task.task.as_deref())?;
         let labels = match asked.choosing.labels.as_str() {
@@ -216,8 +219,7 @@ impl Setup {
         };
         let mut learner = models::network(name, self.data.train.inputs.shape(), outputs, &device)?;
         if let Some(path) = &asked.learning.weights {
-            let weights = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-            learner.start_from(weights)?;
+            learner.start_from(read_weights(path)?)?;
         }
         Ok(learner)
     }

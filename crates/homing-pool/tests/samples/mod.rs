@@ -141,7 +141,7 @@ pub fn every() -> Vec<(&'static str, Format, Vec<u8>)> {
         ("zstd.arrow", Format::Arrow, arrow_file(std::slice::from_ref(&table), Some(CompressionType::ZSTD))),
         ("wide.csv", Format::Csv, b"id,x,y,z\na,1,2,3\nb,4,5,6\n".to_vec()),
         ("lists.csv", Format::Csv, b"id,emb\na,\"[1,2,3]\"\nb,\"[4, 5, 6]\"\n".to_vec()),
-        ("wide.tsv", Format::Tsv, b"1\t2\t3\n4\t5\t6\n".to_vec()),
+        ("wide.tsv", Format::Tsv, b"1.0\t2\t3\n4\t5\t6\n".to_vec()),
         ("objects.jsonl", Format::Jsonl, b"{\"id\":\"a\",\"v\":[1,2,3]}\n{\"id\":\"b\",\"v\":[4,5,6.0]}\n".to_vec()),
         ("lists.jsonl", Format::Jsonl, b"[1,2,3]\n[4,5,6]\n".to_vec()),
     ]

@@ -1,0 +1,177 @@
+//! The lines of tables of text: what separates their fields, and whether the first one names the columns.
+
+use std::path::Path;
+
+use ::csv::{ErrorKind, Reader, ReaderBuilder, StringRecord, Trim};
+
+use crate::error::one_line;
+use crate::{Error, Format, Result};
+
+/// The records of a file, each told by its row number when it cannot be read.
+pub(crate) struct Records<'a> {
+    path: &'a Path,
+    reader: Reader<&'a [u8]>,
+    pub(crate) row: usize,
+    pub(crate) separator: u8,
+}
+
+impl<'a> Records<'a> {
+    /// Of a `.csv` file, which may be separated by commas, semicolons or tabs, or of a `.tsv` file.
+    pub(crate) fn new(path: &'a Path, bytes: &'a [u8], format: Format) -> Self {
+        let separator = if format == Format::Tsv { b'\t' } else { separator(bytes) };
+        Self { path, reader: reader(bytes, separator), row: 0, separator }
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<StringRecord>> {
+        let mut record = StringRecord::new();
+        let row = self.row;
+        self.row += 1;
+        match self.reader.read_record(&mut record) {
+            Ok(true) => Ok(Some(record)),
+            Ok(false) => Ok(None),
+            Err(error) => Err(match *error.kind() {
+                ErrorKind::UnequalLengths { expected_len, len, .. } => Error::Ragged {
+                    path: self.path.to_owned(),
+                    row,
+                    found: len as usize,
+                    expected: expected_len as usize,
+                },
+                ErrorKind::Utf8 { .. } => {
+                    Error::BadRow { path: self.path.to_owned(), row, detail: "it is not UTF-8 text".to_owned() }
+                }
+                _ => Error::BadRow { path: self.path.to_owned(), row, detail: one_line(&error.to_string()) },
+            }),
+        }
+    }
+}
+
+fn reader(bytes: &[u8], separator: u8) -> Reader<&[u8]> {
+    ReaderBuilder::new().has_headers(false).delimiter(separator).trim(Trim::All).from_reader(bytes)
+}
+
+/// What separates the fields: a comma, unless only another one divides the first two lines into equally many fields, or
+/// unless semicolons stand between numbers with a decimal comma.
+fn separator(bytes: &[u8]) -> u8 {
+    let divides = |separator: u8| {
+        let mut lines = reader(bytes, separator).into_records();
+        let Some(Ok(first)) = lines.next() else { return false };
+        first.len() > 1 && lines.next().is_none_or(|second| second.is_ok_and(|second| second.len() == first.len()))
+    };
+    let decimal_commas = || {
+        let Some(Ok(first)) = reader(bytes, b';').into_records().next() else { return false };
+        let numbers = first.iter().all(|field| number(field).is_some() || has_decimal_comma(field));
+        first.len() > 1 && numbers && first.iter().any(has_decimal_comma)
+    };
+    match [b',', b';', b'\t'].into_iter().find(|&separator| divides(separator)) {
+        Some(b',') | None if decimal_commas() => b';',
+        Some(separator) => separator,
+        None => b',',
+    }
+}
+
+/// Whether `field` is a number but for the comma in place of its point.
+pub(crate) fn has_decimal_comma(field: &str) -> bool {
+    field.matches(',').count() == 1 && number(&field.replace(',', ".")).is_some()
+}
+
+pub(crate) fn number(field: &str) -> Option<f64> {
+    field.parse().ok()
+}
+
+/// What the first line of a table may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FirstLine {
+    /// The columns' names: some field is no number, or the first is empty and the others count up, as pandas writes them.
+    Names,
+    /// Numbers that count up from 0, as pandas names columns, or from 1.
+    Counting,
+    /// Any other numbers.
+    Row,
+}
+
+impl FirstLine {
+    pub(crate) fn of(first: &StringRecord) -> Self {
+        let filled: Vec<&str> = first.iter().filter(|field| !field.is_empty()).collect();
+        if filled.iter().any(|field| number(field).is_none()) {
+            return FirstLine::Names;
+        }
+        let counts = |start: usize| filled.iter().zip(start..).all(|(field, count)| *field == count.to_string());
+        let counting = filled.len() > 1 && (counts(0) || counts(1));
+        match first.len() - filled.len() {
+            0 if counting => FirstLine::Counting,
+            1 if counting && first[0].is_empty() => FirstLine::Names,
+            _ => FirstLine::Row,
+        }
+    }
+
+    /// Whether it names the columns: numbers that count up do where nothing below them is a whole number, and are refused
+    /// elsewhere, since they may be either.
+    pub(crate) fn is_header<'a>(
+        self,
+        path: &Path,
+        first: &StringRecord,
+        below: impl IntoIterator<Item = &'a StringRecord>,
+    ) -> Result<bool> {
+        if self != FirstLine::Counting {
+            return Ok(self == FirstLine::Names);
+        }
+        let cells = below.into_iter().flat_map(StringRecord::iter);
+        let mut cells = cells.filter(|cell| !cell.is_empty()).peekable();
+        if cells.peek().is_some() && cells.all(|cell| cell.parse::<i128>().is_err()) {
+            return Ok(true);
+        }
+        let first = one_line(&first.iter().collect::<Vec<_>>().join(","));
+        Err(Error::UnclearHeader { path: path.to_owned(), first })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headed(first: &[&str], below: &[&[&str]]) -> Result<bool> {
+        let below: Vec<StringRecord> = below.iter().map(|fields| fields.iter().collect()).collect();
+        let first: StringRecord = first.iter().collect();
+        FirstLine::of(&first).is_header(Path::new("a.csv"), &first, &below)
+    }
+
+    #[test]
+    fn names_that_count_up_are_told_by_what_stands_below_them() {
+        for first in [["0", "1"], ["1", "2"]] {
+            assert!(headed(&first, &[&["0.5", "1e3"], &["", "2.0"]]).unwrap());
+            for below in [&[&["0.5", "3"][..]][..], &[&["4", "5"]], &[]] {
+                let message = headed(&first, below).unwrap_err().to_string();
+                assert!(message.contains("names of its columns or a row") && message.contains("1.0"), "{message}");
+            }
+        }
+        assert!(headed(&["", "0", "1"], &[&["0", "3", "4"]]).unwrap());
+    }
+
+    #[test]
+    fn other_numbers_are_a_row_and_other_texts_are_names() {
+        for row in [&["0.5", ""][..], &["1", "0"], &["2", "3"], &["0"], &["", ""], &["1.0", "2.0"]] {
+            assert!(!headed(row, &[&["0.5", "0.25"]]).unwrap(), "{row:?}");
+        }
+        for names in [&["x", "1"][..], &["id"], &["", "x"]] {
+            assert!(headed(names, &[&["1", "2"]]).unwrap(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn the_separator_is_the_one_that_divides() {
+        for (text, expected) in [
+            ("x,y\n1,2\n", b','),
+            ("x;y\n1;2\n", b';'),
+            ("x\ty\n1\t2\n", b'\t'),
+            ("x\n1\n", b','),
+            ("", b','),
+            ("a;b,c\n1;2,3\n", b','),
+            ("0,5;1,5\n2,5;3\n", b';'),
+            ("x;y, z\n1;2\n", b';'),
+            ("\"a;b\",c\n\"d;e\",f\n", b','),
+            ("id;v\na;[1,2]\n", b';'),
+        ] {
+            assert_eq!(separator(text.as_bytes()), expected, "{text:?}");
+        }
+    }
+}

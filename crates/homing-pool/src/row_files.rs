@@ -1,0 +1,278 @@
+//! The readers of row lists, a function a format; none where a file names no rows, but may hold embeddings.
+
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
+use arrow_schema::{DataType, SchemaRef};
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::error::quoted;
+use crate::guard::caught;
+use crate::layout::positions;
+use crate::records::Records;
+use crate::room::Room;
+use crate::store::Store;
+use crate::tensor::Dtype;
+use crate::words::{Place, each_text, scalar_role};
+use crate::{Error, Format, Result, RowList, ipc, jsonl, npy, parquet};
+
+/// What the column of row numbers is called, and that of ids.
+const NAMES: [&str; 2] = ["index", "id"];
+
+pub(crate) fn array(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
+    let tensor = npy::tensor(path, &Store::Memory(bytes.clone()))?;
+    match (&tensor.header.dtype, tensor.header.shape.len()) {
+        (Dtype::Integer { .. }, 1) => {
+            let indices = tensor.integers(path)?.into_iter().enumerate();
+            let numbers = indices
+                .map(|(row, value)| usize::try_from(value).map_err(|_| not_an_index(path, row, &value.to_string())))
+                .collect::<Result<_>>()?;
+            Ok(Some(RowList::Numbers { path: path.to_owned(), numbers }))
+        }
+        (Dtype::Unicode(_) | Dtype::Ascii(_), 1) => Ok(Some(RowList::Ids(tensor.texts(path)?))),
+        (_, 2) => Ok(None),
+        _ => {
+            let found = format!("it holds {}", tensor.header.column("").kind);
+            Err(Error::NotRows { path: path.to_owned(), found })
+        }
+    }
+}
+
+fn not_an_index(path: &Path, row: usize, value: &str) -> Error {
+    Error::NotAnIndex { path: path.to_owned(), row, value: quoted(value) }
+}
+
+/// One index or id a line, with or without the word for what they are before them.
+pub(crate) fn lines(path: &Path, bytes: &[u8]) -> Result<RowList> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::NotRows { path: path.to_owned(), found: "it is not UTF-8 text".to_owned() })?;
+    let (mut texts, mut room) = (Vec::new(), Room::now());
+    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut lines = lines.peekable();
+    let header = lines.next_if(|line| NAMES.contains(line));
+    lines.try_for_each(|line| room.keep(path, line, &mut texts))?;
+    match header {
+        None => Ok(unheaded(path, texts)),
+        Some("id") => Ok(RowList::Ids(texts)),
+        Some(_) => indices(path, &texts).map(RowList::Indices),
+    }
+}
+
+/// Numbers, if all texts are written as such, or else ids.
+fn unheaded(path: &Path, texts: Vec<String>) -> RowList {
+    let number = |text: &String| text.parse().ok().filter(|number: &usize| number.to_string() == *text);
+    match texts.iter().map(number).collect() {
+        Some(numbers) => RowList::Numbers { path: path.to_owned(), numbers },
+        None => RowList::Ids(texts),
+    }
+}
+
+fn indices(path: &Path, texts: &[String]) -> Result<Vec<usize>> {
+    let index = |(row, text): (usize, &String)| text.parse().map_err(|_| not_an_index(path, row, text));
+    texts.iter().enumerate().map(index).collect()
+}
+
+pub(crate) fn text_table(path: &Path, bytes: &[u8], format: Format) -> Result<Option<RowList>> {
+    let mut records = Records::new(path, bytes, format);
+    let Some(first) = records.next()? else { return Ok(Some(RowList::Indices(Vec::new()))) };
+    let (mut texts, mut ids, mut room) = (Vec::new(), Vec::new(), Room::now());
+    if !first.iter().any(|field| NAMES.contains(&field)) {
+        if first.len() > 1 {
+            return Ok(None);
+        }
+        room.keep(path, &first[0], &mut texts)?;
+        while let Some(record) = records.next()? {
+            room.keep(path, &record[0], &mut texts)?;
+        }
+        return Ok(Some(unheaded(path, texts)));
+    }
+    let columns = positions(path, first.iter())?;
+    let [index, id] = NAMES.map(|name| columns.get(name).copied());
+    records.row = 0;
+    while let Some(record) = records.next()? {
+        for (position, texts) in [(index, &mut texts), (id, &mut ids)] {
+            if let Some(position) = position {
+                room.keep(path, &record[position], texts)?;
+            }
+        }
+    }
+    let indices = index.map(|_| indices(path, &texts)).transpose()?;
+    Ok(Some(headed(indices, id.map(|_| ids))))
+}
+
+/// Row numbers, ids, or both side by side.
+fn headed(indices: Option<Vec<usize>>, ids: Option<Vec<String>>) -> RowList {
+    match (indices, ids) {
+        (Some(indices), Some(ids)) => RowList::Named { indices, ids },
+        (Some(indices), None) => RowList::Indices(indices),
+        (None, ids) => RowList::Ids(ids.unwrap_or_default()),
+    }
+}
+
+pub(crate) fn json_lines(path: &Path, bytes: &[u8]) -> Result<Option<RowList>> {
+    let mut values = jsonl::values(path, bytes).peekable();
+    let columns = match values.peek() {
+        Some(Ok(Value::Object(first))) => NAMES.map(|name| first.contains_key(name)),
+        Some(Ok(Value::Number(_) | Value::String(_))) => [false; 2],
+        None => return Ok(Some(RowList::Indices(Vec::new()))),
+        Some(_) => return Ok(None),
+    };
+    let bare = !values.peek().is_some_and(|first| first.as_ref().is_ok_and(Value::is_object));
+    if !bare && columns == [false; 2] {
+        return Ok(None);
+    }
+    let (mut texts, mut ids, mut room) = (Vec::new(), Vec::new(), Room::now());
+    for (row, value) in values.enumerate() {
+        let value = value?;
+        let text = |found: Option<&Value>, column: &str| {
+            let null = || Error::Null { path: path.to_owned(), row, column: quoted(column) };
+            found.and_then(jsonl::text).ok_or_else(null)
+        };
+        if bare {
+            room.keep(path, &text(Some(&value), "a number or text")?, &mut texts)?;
+        }
+        for (there, name, texts) in [(columns[0], NAMES[0], &mut texts), (columns[1], NAMES[1], &mut ids)] {
+            if there {
+                room.keep(path, &text(value.get(name), name)?, texts)?;
+            }
+        }
+    }
+    if bare {
+        return Ok(Some(unheaded(path, texts)));
+    }
+    let indices = columns[0].then(|| indices(path, &texts)).transpose()?;
+    Ok(Some(headed(indices, columns[1].then_some(ids))))
+}
+
+/// The columns of an Arrow table that name rows, and the rows that they have named so far.
+struct Naming<'a> {
+    path: &'a Path,
+    schema: SchemaRef,
+    /// Row numbers, or a truth value a row of the pool.
+    index: Option<usize>,
+    id: Option<usize>,
+    indices: Vec<usize>,
+    ids: Vec<String>,
+    room: Room,
+}
+
+impl<'a> Naming<'a> {
+    /// None where no column names rows.
+    fn find(path: &'a Path, schema: &SchemaRef) -> Result<Option<Self>> {
+        let columns = positions(path, schema.fields().iter().map(|field| field.name().as_str()))?;
+        let column = |name: &str, is: fn(&DataType) -> bool| {
+            columns.get(name).copied().filter(|&position| is(schema.field(position).data_type()))
+        };
+        let selected = column("selected", |kind| *kind == DataType::Boolean);
+        let index = selected.or(column(NAMES[0], DataType::is_integer));
+        let id = columns.get(NAMES[1]).copied();
+        if let Some(field) = id.map(|position| schema.field(position))
+            && scalar_role(field.data_type()).is_none()
+        {
+            return Err(Error::WrongColumn {
+                path: path.to_owned(),
+                name: quoted(field.name()),
+                kind: field.data_type().to_string(),
+                expected: "ids are texts or numbers",
+            });
+        }
+        if index.or(id).is_none() {
+            return Ok(None);
+        }
+        let schema = schema.clone();
+        Ok(Some(Self { path, schema, index, id, indices: Vec::new(), ids: Vec::new(), room: Room::now() }))
+    }
+
+    /// The columns to read, in the order of the table.
+    fn positions(&self) -> Vec<usize> {
+        let mut positions: Vec<usize> = self.index.into_iter().chain(self.id).collect();
+        positions.sort_unstable();
+        positions
+    }
+
+    /// Adds what a batch names whose first row is `row`; `column` has its columns by their position in the whole table.
+    fn push<'b>(&mut self, row: usize, column: impl Fn(usize) -> &'b ArrayRef) -> Result<()> {
+        let (path, schema) = (self.path, self.schema.clone());
+        let null = |position: usize, at: usize| Error::Null {
+            path: path.to_owned(),
+            row: row + at,
+            column: quoted(schema.field(position).name()),
+        };
+        let mut chosen = None;
+        if let Some(position) = self.index {
+            let array = column(position);
+            if let Some(at) = array.logical_nulls().and_then(|nulls| nulls.iter().position(|valid| !valid)) {
+                return Err(null(position, at));
+            }
+            if *array.data_type() == DataType::Boolean {
+                let selected = array.as_boolean().values();
+                self.room.grow(path, &mut self.indices, selected.count_set_bits(), 0)?;
+                self.indices.extend(selected.set_indices().map(|at| row + at));
+                chosen = Some(selected);
+            } else {
+                self.push_indices(row, array)?;
+            }
+        }
+        let Some(position) = self.id else { return Ok(()) };
+        let array = column(position);
+        let nulls = array.logical_nulls();
+        let place = Place { path, row, field: schema.field(position) };
+        let mut at = 0;
+        each_text(place, array, |text| {
+            let (is_chosen, is_null) =
+                (chosen.is_none_or(|chosen| chosen.value(at)), nulls.as_ref().is_some_and(|nulls| nulls.is_null(at)));
+            at += 1;
+            match (is_chosen, is_null) {
+                (false, _) => Ok(()),
+                (true, true) => Err(null(position, at - 1)),
+                (true, false) => self.room.keep(path, text, &mut self.ids),
+            }
+        })
+    }
+
+    fn push_indices(&mut self, row: usize, array: &ArrayRef) -> Result<()> {
+        let numbers = cast(array, &DataType::Int64).map_err(|error| Error::malformed(self.path, "Arrow", &error))?;
+        self.room.grow(self.path, &mut self.indices, numbers.len(), 0)?;
+        for (at, value) in numbers.as_primitive::<Int64Type>().iter().enumerate() {
+            let index = value.and_then(|value| usize::try_from(value).ok());
+            let found = || value.map_or_else(|| "too large".to_owned(), |value| value.to_string());
+            self.indices.push(index.ok_or_else(|| not_an_index(self.path, row + at, &found()))?);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> RowList {
+        headed(self.index.map(|_| self.indices), self.id.map(|_| self.ids))
+    }
+}
+
+pub(crate) fn parquet_table(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
+    caught(path, parquet::FORMAT, || {
+        let file = parquet::File::open(path, bytes)?;
+        let schema = file.schema.clone();
+        let Some(mut naming) = Naming::find(path, &schema)? else { return Ok(None) };
+        let positions = naming.positions();
+        file.batches(&positions, |row, batch| {
+            naming.push(row, |position| batch.column(positions.partition_point(|&other| other < position)))
+        })?;
+        Ok(Some(naming.finish()))
+    })
+}
+
+pub(crate) fn arrow_table(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
+    let mut found = None;
+    ipc::batches(path, bytes, |schema, row, batch| {
+        if found.is_none() {
+            found = Some(Naming::find(path, schema)?);
+        }
+        match (&mut found, batch) {
+            (Some(Some(naming)), Some(batch)) => naming.push(row, |position| batch.column(position)),
+            _ => Ok(()),
+        }
+    })?;
+    Ok(found.flatten().map(Naming::finish))
+}
