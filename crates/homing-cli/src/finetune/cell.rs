@@ -27,32 +27,30 @@ pub fn prepare(runs: &[(String, &[OsString])]) -> Result<Vec<String>> {
     for group in alike.into_values() {
         let first = group[0];
         let setup = Setup::open(&all[first]).with_context(|| runs[first].0.clone())?;
-        let contents = setup.contents(&all[first]).with_context(|| runs[first].0.clone())?;
+        let data = setup.fingerprint(&all[first]).with_context(|| runs[first].0.clone())?;
         let mut checked = HashSet::new();
         for run in group {
             let asked = &all[run];
-            // Seeds draw other examples, and the same number of them.
+            // One seed stands for all: each draws other examples in the same way.
             if checked.insert(format!("{:?}", Asked { seed: 0, ..asked.clone() })) {
                 asked.check(&setup).with_context(|| runs[run].0.clone())?;
             }
-            keys[run] = key(asked, &contents);
+            keys[run] = key(asked, &setup, &data);
         }
     }
     Ok(keys)
 }
 
 /// Refuses a cell that has another key than the experiment has found.
-pub fn check(expected: Option<&str>, asked: &Asked, setup: &Setup) -> Result<()> {
-    if let Some(expected) = expected
-        && key(asked, &setup.contents(asked)?) != expected
-    {
+pub fn check(expected: Option<&str>, asked: &Asked, setup: &Setup, data: &[String]) -> Result<()> {
+    if expected.is_some_and(|expected| key(asked, setup, data) != expected) {
         bail!("the files that it reads have changed since the experiment began; run the experiment again");
     }
     Ok(())
 }
 
 /// A hash of the arguments, of what stands in the files that they name, wherever these are, and of the program's version.
-fn key(asked: &Asked, contents: &[String]) -> String {
+fn key(asked: &Asked, setup: &Setup, data: &[String]) -> String {
     let mut asked = asked.clone();
     for path in asked.paths() {
         *path = path.take().map(|_| PathBuf::new());
@@ -60,7 +58,7 @@ fn key(asked: &Asked, contents: &[String]) -> String {
     if asked.has_label_file() {
         asked.choosing.labels = String::new();
     }
-    let text = format!("{asked:?}\n{contents:?}\n{}", env!("CARGO_PKG_VERSION"));
+    let text = format!("{asked:?}\n{data:?}\n{:?}\n{}", setup.label_hash(), env!("CARGO_PKG_VERSION"));
     blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
 }
 

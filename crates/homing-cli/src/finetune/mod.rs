@@ -238,7 +238,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let (folder, asked, setup) = match (&arguments.resume, &arguments.run) {
         (Some(path), _) => resume(path, cell)?,
-        (None, Some(path)) => start(path, &arguments.asked, cell)?,
+        (None, Some(path)) => start(path, &arguments.asked, cell).or_else(|error| match cell {
+            // By a cell of an experiment that was killed a moment ago.
+            Some(_) if path.join("plan.json").exists() => resume(path, cell),
+            _ => Err(error),
+        })?,
         (None, None) => bail!("name a folder with --run"),
     };
     if !arguments.quiet {
@@ -275,9 +279,9 @@ fn start(path: &Path, asked: &Asked, cell: Option<&str>) -> Result<(Folder, Aske
     let asked = asked.clone().checked()?.rooted()?;
     asked.reads().fold(Paths::new(), Paths::reads).writes("--run", path).check()?;
     let setup = Setup::open(&asked)?;
-    cell::check(cell, &asked, &setup)?;
-    asked.check(&setup)?;
     let data = setup.fingerprint(&asked)?;
+    cell::check(cell, &asked, &setup, &data)?;
+    asked.check(&setup)?;
     let plan = Plan { version: env!("CARGO_PKG_VERSION").into(), asked, data };
     Ok((Folder::start(path, &plan, cell::patience(cell))?, plan.asked, setup))
 }
@@ -288,8 +292,9 @@ fn resume(path: &Path, cell: Option<&str>) -> Result<(Folder, Asked, Setup)> {
     let unfit = || format!("{} cannot be gone on with, so start a run in another folder", path.display());
     let asked = plan.asked.checked().with_context(unfit)?;
     let setup = Setup::open(&asked)?;
-    cell::check(cell, &asked, &setup)?;
-    if setup.fingerprint(&asked)? != plan.data {
+    let data = setup.fingerprint(&asked)?;
+    cell::check(cell, &asked, &setup, &data)?;
+    if data != plan.data {
         bail!(
             "the data in {} are not those that the run began with; restore them, or start a run of its own",
             asked.data().display()

@@ -34,5 +34,7 @@ def check_output(path: Any, read: tuple[str, ...]) -> str:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"the page came with a path of type {type(path).__name__}; a path is wanted")
     name = os.fsdecode(path)
+    if "\0" in name:
+        raise ValueError("the path of the page has a null character; name a file without")
     _homing.check_output(name, list(read))
     return name

@@ -44,7 +44,7 @@ def _order(labels: list[str], what: str, wanted: list[str] | None) -> list[int]:
     places = {label: at for at, label in enumerate(labels)}
     if len(places) < len(labels):
         twice = next(label for at, label in enumerate(labels) if places[label] != at)
-        raise ValueError(f"the {what} have two columns called {twice!r}; give every column a name of its own")
+        raise ValueError(f"two columns of the {what} are called {twice!r}; give every column a name of its own")
     numbered = _numbered(len(labels))
     names = numbered if wanted is None else wanted
     if set(names) != set(labels) and (wanted is None or labels == numbered):
@@ -52,5 +52,5 @@ def _order(labels: list[str], what: str, wanted: list[str] | None) -> list[int]:
     lacking = [repr(name) for name in names if name not in places]
     if lacking:
         some = ", ".join(lacking[:6]) + (", …" if len(lacking) > 6 else "")
-        raise ValueError(f"the {what} lack {some}, which the pool's embedding is made of; give them the same columns")
+        raise ValueError(f"there is no column {some} in the {what}, but the pool's embedding has it; give both the same columns")
     return [places[name] for name in names]
