@@ -1,21 +1,20 @@
 //! `homing embed`: what a network makes of a data set, as a pool to choose from.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bytemuck::cast_slice;
 use clap::{Args, ValueEnum};
-use homing_data::Inputs;
-use homing_pool::{check_writable, write_beside};
+use homing_data::{Inputs, fits_memory};
+use homing_pool::{Paths, check_writable, write_beside};
 use homing_train::models::efficientnet::{Design, EfficientNet};
-use homing_train::{Embedded, Embedder, Examples, Kind, Learner, device, models};
+use homing_train::{Embedded, Embedder, Examples, Kind, Learner, device, models, read_weights};
 use npyz::WriterBuilder;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
 use crate::finetune::{Open, maps, open_data, trunk};
-use crate::terminal::{Bar, grouped};
+use crate::terminal::{self, Bar, grouped};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -68,6 +67,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some("npy") => |blocks, out| blocks.npy(out),
         _ => bail!("--out {} must end in .safetensors or .npy", out.display()),
     };
+    let read = [Some(&*arguments.data), Some(&*arguments.weights), arguments.learned.as_deref()];
+    let label_file = arguments.open.label_file.as_deref();
+    let read = read.into_iter().chain([label_file]).flatten().filter(|path| path.exists());
+    read.fold(Paths::new(), Paths::reads).writes("--out", &**out).check()?;
     check_writable(out)?;
     let kind: Kind = arguments.kind.parse()?;
     if kind == Kind::LossGradient && out.extension().is_some_and(|extension| extension == "npy") {
@@ -79,13 +82,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (Part::Test, Some(test)) => test,
         (Part::Test, None) => bail!("{} has no test part; leave --part out", arguments.data.display()),
     };
+    if arguments.learned.is_some() && Design::named(&arguments.model).is_none() {
+        bail!("--learned is for an EfficientNet; give what a run of {} has learned as --weights", arguments.model);
+    }
     let path = &arguments.weights;
     let device = device(&arguments.device)?;
     let (learner, inputs) = if let Some(design) = Design::named(&arguments.model) {
         let net = EfficientNet::open(path, design)?;
         let learner = match &arguments.learned {
             Some(path) => {
-                let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+                let weights = read_weights(path)?;
                 let mut learner = models::last_block(&net, models::outputs(&weights)?, &device);
                 learner.load(weights)?;
                 learner
@@ -94,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         };
         (learner, maps(&trunk(&net, &arguments.device)?, &data.inputs, arguments.quiet)?)
     } else {
-        let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let weights = read_weights(path)?;
         let classes = models::outputs(&weights)?;
         let mut learner = models::network(&arguments.model, data.inputs.shape(), classes, &device)?;
         learner.load(weights)?;
@@ -103,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let blocks = Blocks { learner: &*learner, inputs, labels: &data.labels, kind, quiet: arguments.quiet };
     let width = write(&blocks, out)?;
     let count = grouped(data.inputs.len());
-    writeln!(io::stdout(), "{count} examples, {kind} embeddings of {width} numbers each: {}", out.display())?;
+    writeln!(terminal::stdout(), "{count} examples, {kind} embeddings of {width} numbers each: {}", out.display())?;
     Ok(())
 }
 
@@ -131,14 +137,19 @@ impl Blocks<'_> {
 
     fn safetensors(&self, out: &Path) -> Result<usize> {
         let (mut values, mut likely, mut width) = (Vec::new(), Vec::new(), 0);
+        let (rows, classes) = (self.inputs.len(), self.learner.classes());
         self.each(|block| {
             let (block, wide, probabilities) = block.into_parts();
+            // Numbers, and the file that they are written to as a whole.
+            let bytes = wide.checked_add(classes).and_then(|wide| wide.checked_mul(rows)?.checked_mul(8));
+            if width == 0 && !fits_memory(bytes.map(|bytes| bytes as u64)) {
+                bail!("{rows} rows of {wide} numbers do not fit into memory; let --out end in .npy, which is written block by block");
+            }
             values.extend(block);
             likely.extend(probabilities);
             width = wide;
             Ok(())
         })?;
-        let (rows, classes) = (self.inputs.len(), self.learner.classes());
         let labels: Option<Vec<i64>> = self.labels.iter().map(|label| label.map(i64::from)).collect();
         let mut tensors = vec![
             ("embeddings", TensorView::new(Dtype::F32, vec![rows, width], cast_slice(&values))?),

@@ -54,6 +54,16 @@ impl Drop for Told {
     }
 }
 
+/// Ends the process as soon as its standard input does, at any moment and without a word: whoever holds the other end of that
+/// pipe is gone, however it ended.
+pub fn end_with_input() {
+    thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = low_level::emulate_default_handler(SIGTERM);
+        process::exit(128 + SIGTERM)
+    });
+}
+
 /// Leaves with this sentence as soon as the process is told to end.
 pub fn leave_when_told(sentence: String) -> io::Result<()> {
     let told = Told::watch()?;

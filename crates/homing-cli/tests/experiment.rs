@@ -51,7 +51,7 @@ fn bad_input_gets_one_sentence() {
     folder.refuses("experiment run gp-cube", &["gp-cube", "homing experiment list"]);
     folder.refuses("experiment run mnist-main", &["mnist.tar.xz", "--data"]);
     folder.refuses("experiment compare digits-quick", &["digits-quick.csv", "homing experiment run"]);
-    folder.refuses("experiment run none.toml", &["none.toml", "cannot be read"]);
+    folder.refuses("experiment run none.toml", &["none.toml", "does not exist"]);
     let plan = |lines: &str, claims: &str| {
         let head =
             "title = \"t\"\npaper = \"p\"\ndata = [\"digits\"]\nseeds = 1\n[arguments]\ntask = \"3,6\"\nrounds = 1\n";

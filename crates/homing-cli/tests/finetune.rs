@@ -1,83 +1,27 @@
 //! `homing finetune` and `homing embed` from outside.
 #![cfg(feature = "train")]
 
+mod bars;
 #[path = "../../homing-train/tests/files/mod.rs"]
 mod files;
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
 
+use bars::{bars, finetune, homing, said};
 use files::files;
-
-fn homing() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_homing"))
-}
-
-/// Images of 8 × 8 pixels with a bright row that tells their class, as MNIST's four files.
-fn bars(folder: &Path, classes: usize) {
-    let mut state = 1u32;
-    let mut noise = move || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8 / 3
-    };
-    for (name, count) in [("train", 120usize), ("t10k", 90)] {
-        let (mut images, mut labels) = (vec![0, 0, 8, 3], vec![0, 0, 8, 1]);
-        for number in [count, 8, 8] {
-            images.extend((number as u32).to_be_bytes());
-        }
-        labels.extend((count as u32).to_be_bytes());
-        for row in 0..count {
-            let class = row % classes;
-            labels.push(class as u8);
-            images.extend((0..64).map(|at| if at / 8 == class * 8 / classes { 160 } else { 0 } + noise()));
-        }
-        fs::write(folder.join(format!("{name}-images-idx3-ubyte")), images).unwrap();
-        fs::write(folder.join(format!("{name}-labels-idx1-ubyte")), labels).unwrap();
-    }
-}
-
-const SMALL: [&str; 16] = [
-    "--task",
-    "0,1",
-    "--target-count",
-    "4",
-    "--rounds",
-    "5",
-    "--batch-size",
-    "2",
-    "--candidates",
-    "sample:30",
-    "--epochs",
-    "2",
-    "--noise-std",
-    "0.1",
-    "--seed",
-    "3",
-];
-
-fn finetune(data: &Path, run: &Path, more: &[&str]) -> Command {
-    let mut command = homing();
-    let others = SMALL.chunks(2).filter(|pair| !more.contains(&pair[0])).flatten();
-    command.arg("finetune").arg(data).args(others).args(more).arg("--run").arg(run);
-    command
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
 
 #[test]
 fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     let folder = tempfile::tempdir().unwrap();
-    bars(folder.path(), 4);
+    let data = bars(folder.path(), 4);
     let run = folder.path().join("run");
     // What a process leaves that is killed before its plan is written.
     fs::create_dir(&run).unwrap();
-    fs::write(run.join(".homing-half"), "{").unwrap();
-    let output = finetune(folder.path(), &run, &["--against", "random,ctl", "--seeds", "2"]).output().unwrap();
+    fs::write(run.join(".homing-h4Lf00"), "{").unwrap();
+    let output = finetune(&data, &run, &["--against", "random,ctl", "--seeds", "2"]).output().unwrap();
     let text = said(&output);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("picks from the task") && text.contains("over 2 seeds"), "{text}");
@@ -96,49 +40,19 @@ fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     assert!(page.contains("Learning curves") && page.contains("png;base64,"));
     // The same folder again is refused, and stays as it is.
     let before = files(&run);
-    let output = finetune(folder.path(), &run, &[]).output().unwrap();
+    let output = finetune(&data, &run, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("go on with `--resume"), "{}", said(&output));
     assert_eq!(files(&run), before);
 }
 
 #[test]
-fn a_run_that_was_killed_ends_with_the_same_bytes() {
-    let folder = tempfile::tempdir().unwrap();
-    bars(folder.path(), 4);
-    let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
-    let output = finetune(folder.path(), &whole, &["--quiet"]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
-    let mut wait = 40;
-    let mut child = finetune(folder.path(), &broken, &["--quiet"]).stdout(Stdio::null()).spawn().unwrap();
-    for _ in 0..60 {
-        std::thread::sleep(Duration::from_millis(wait));
-        if child.try_wait().unwrap().is_some() {
-            break;
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        // Before its plan is there, a run is started again.
-        let resume = broken.join("plan.json").exists();
-        let mut command = homing();
-        command.arg("finetune").arg("--resume").arg(&broken);
-        let mut command = if resume { command } else { finetune(folder.path(), &broken, &["--quiet"]) };
-        child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        wait = wait * 37 % 211 + 60;
-    }
-    child.wait().unwrap();
-    let output = homing().arg("finetune").arg("--resume").arg(&broken).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
-    assert_eq!(files(&broken), files(&whole));
-}
-
-#[test]
 fn a_person_labels_may_skip_and_may_go_away() {
     let folder = tempfile::tempdir().unwrap();
-    bars(folder.path(), 4);
+    let data = bars(folder.path(), 4);
     let run = folder.path().join("run");
     let ask = |resume: bool, answers: &str| {
-        let mut command = if resume { homing() } else { finetune(folder.path(), &run, &["--labels", "ask"]) };
+        let mut command = if resume { homing() } else { finetune(&data, &run, &["--labels", "ask"]) };
         if resume {
             command.arg("finetune").arg("--resume").arg(&run);
         }
@@ -165,13 +79,12 @@ fn a_person_labels_may_skip_and_may_go_away() {
 #[test]
 fn labels_come_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
-    bars(folder.path(), 4);
+    let data = bars(folder.path(), 4);
     let file = folder.path().join("labels.csv");
     let lines: Vec<String> = (0..120).map(|row| format!("{row},{}\n", (row + 1) % 4)).collect();
     fs::write(&file, format!("row,label\n{}", lines.concat())).unwrap();
     let run = folder.path().join("run");
-    let output =
-        finetune(folder.path(), &run, &["--labels", file.to_str().unwrap(), "--against", "none"]).output().unwrap();
+    let output = finetune(&data, &run, &["--labels", file.to_str().unwrap(), "--against", "none"]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let round: serde_json::Value =
         serde_json::from_slice(&fs::read(run.join("itl-3/rounds/0001.json")).unwrap()).unwrap();
@@ -182,13 +95,13 @@ fn labels_come_from_a_file() {
 #[test]
 fn a_trained_network_embeds_a_pool_that_can_be_chosen_from() {
     let folder = tempfile::tempdir().unwrap();
-    bars(folder.path(), 4);
+    let data = bars(folder.path(), 4);
     let run = folder.path().join("run");
-    assert!(finetune(folder.path(), &run, &["--against", "none"]).output().unwrap().status.success());
+    assert!(finetune(&data, &run, &["--against", "none"]).output().unwrap().status.success());
     let weights = run.join("itl-3/model.safetensors");
     let embed = |part: &str, kind: &str, out: &Path| {
         let mut command = homing();
-        command.arg("embed").arg(folder.path()).arg("--weights").arg(&weights);
+        command.arg("embed").arg(&data).arg("--weights").arg(&weights);
         command.args(["--part", part, "--kind", kind]).arg("--out").arg(out).output().unwrap()
     };
     let (pool, targets) = (folder.path().join("pool.safetensors"), folder.path().join("targets.npy"));
@@ -211,8 +124,7 @@ fn a_trained_network_embeds_a_pool_that_can_be_chosen_from() {
 #[test]
 fn bad_input_gets_one_sentence() {
     let folder = tempfile::tempdir().unwrap();
-    bars(folder.path(), 4);
-    let data = folder.path();
+    let data = &bars(folder.path(), 4);
     let refused = |data: &Path, more: &[&str]| {
         let run = folder.path().join("refused");
         let output = finetune(data, &run, more).output().unwrap();
@@ -240,8 +152,33 @@ fn bad_input_gets_one_sentence() {
     assert!(
         refused(data, &["--target-count", "500"]).contains("--target-count 500 is not between 1 and 22: 23 held-out")
     );
-    assert!(refused(data, &["--target-count", "0"]).contains("--target-count 0"));
+    assert!(refused(data, &["--target-count", "0"]).contains("--target-count is 0"));
     assert!(refused(data, &["--labels", "nowhere.csv"]).contains("nowhere.csv"));
+    // What each would have come to: an abort, a panic, a loop without end, a table of nothing, a folder of no use.
+    assert!(
+        refused(data, &["--noise-std", "0"])
+            .contains("the noise is 0.0; give --noise-std a number from 1e-150 to 1e150")
+    );
+    assert!(refused(data, &["--noise-std", "1e160"]).contains("the noise is 1e160; give"));
+    assert!(refused(data, &["--noise-std", "nan"]).contains("the noise is NaN; give"));
+    assert!(refused(data, &["--pool-count", "0"]).contains("--pool-count is 0; give at least 1"));
+    assert!(refused(data, &["--batch-size", "0"]).contains("--batch-size is 0"));
+    assert!(refused(data, &["--size", "0"]).contains("--size is 0"));
+    assert!(refused(data, &["--thin-pool", "0:1,1:1,2:1,3:1"]).contains("no row of the pool is left"));
+    assert!(refused(data, &["--seeds", "0"]).contains("give a number from 1 to 10000"));
+    assert!(refused(data, &["--seeds", "1000000000"]).contains("give a number from 1 to 10000"));
+    assert!(refused(data, &["--seed", "4294967295", "--seeds", "2"]).contains("goes beyond 4294967295"));
+    assert!(refused(data, &["--seed", "18446744073709551615"]).contains("goes beyond 4294967295"));
+    assert!(refused(data, &["--rounds", "18446744073709551615"]).contains("give --rounds from 1 to 1000000"));
+    assert!(refused(data, &["--model", "mlp:1000000000"]).contains("GB of memory, more than may be used"));
+    assert!(refused(data, &["--model", "mlp:18446744073709551615,3"]).contains("more memory than there is"));
+    assert!(refused(data, &["--size", "4000"]).contains("GB of memory, more than may be used"));
+    assert!(refused(data, &["--size", "5000"]).contains("give a size from 1 to 4096"));
+    assert!(refused(data, &["--task", "0,,1"]).contains("--task has a class without a name"));
+    assert!(refused(data, &["--labels", ""]).contains("--labels is empty; name a file, or say data or ask"));
+    for option in ["--targets", "--weights", "--label-file"] {
+        assert!(refused(data, &[option, ""]).contains(&format!("a value is required for '{option}")));
+    }
     let output = homing().args(["finetune", "--resume", "nowhere"]).output().unwrap();
     assert!(said(&output).contains("nowhere is no run that can be resumed"), "{}", said(&output));
     let output = homing().args(["finetune", "--resume", "run", "--rule", "ctl"]).output().unwrap();
@@ -311,11 +248,11 @@ fn targets_need_no_labels_and_one_process_is_at_work() {
     let common = [&pool, "--label-column", "kind", "--targets", &path("targets.csv"), "--rounds", "2", "--run", &run];
     let output = homing().arg("finetune").args(common).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    let plan = fs::File::open(path("run/plan.json")).unwrap();
-    plan.lock().unwrap();
+    let lock = fs::File::open(path("run/lock")).unwrap();
+    lock.lock().unwrap();
     let output = homing().args(["finetune", "--resume", &run]).output().unwrap();
     assert!(said(&output).contains("another process is at work in"), "{}", said(&output));
-    drop(plan);
+    drop(lock);
     // Other labels are other data.
     fs::write(&pool, table(60, true).replacen("even", "odd", 1)).unwrap();
     let output = homing().args(["finetune", "--resume", &run]).output().unwrap();

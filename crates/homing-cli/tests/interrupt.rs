@@ -8,11 +8,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use folder::Folder;
 
 const INT: i32 = 2;
+const KILL: i32 = 9;
 const TERM: i32 = 15;
 
 /// A command that has begun its work, in a process group of its own.
@@ -50,13 +51,56 @@ fn a_grid_says_how_to_go_on_leaves_no_cell_at_work_and_goes_on() {
     let said = told(child, TERM, &alone);
     assert!(said.ends_with("of 7 cells are done; the same command goes on with the rest\n"), "{said}");
     for plan in plans() {
-        File::open(plan).unwrap().try_lock().expect("nobody is at work");
+        File::open(plan.with_file_name("lock")).unwrap().try_lock().expect("nobody is at work");
     }
     let child = begun(&folder, run, || true);
     let group = format!("-{}", child.id());
     thread::sleep(Duration::from_millis(300));
     told(child, INT, &group);
     folder.succeeds(run);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_cells_of_an_experiment_that_is_killed_end_and_the_same_command_goes_on() {
+    let folder = Folder::new();
+    let cells = || fs::read_dir(folder.path("results/cells")).into_iter().flatten().flatten().map(|cell| cell.path());
+    let plans = || cells().map(|cell| cell.join("plan.json")).filter(|plan| plan.exists()).count();
+    let run = "experiment run digits-quick --seeds 1 --rounds 30 --jobs 2 --quiet";
+    for begun_cells in [1, 2] {
+        let mut child = begun(&folder, run, || plans() >= begun_cells);
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(KILL));
+        // At once: what is left of the cells must not be in the way.
+        let mut next = begun(&folder, run, || plans() > begun_cells);
+        let at_work = at_work(&folder);
+        assert!(at_work <= 3, "two cells and the experiment, not {at_work}");
+        next.kill().unwrap();
+        next.wait().unwrap();
+    }
+    let since = Instant::now();
+    while at_work(&folder) > 0 {
+        assert!(since.elapsed() < Duration::from_secs(5), "a cell has outlived its experiment");
+        thread::sleep(Duration::from_millis(10));
+    }
+    folder.succeeds(run);
+    let untimed = |folder: &Folder| {
+        let csv = fs::read_to_string(folder.path("results/digits-quick.csv")).unwrap();
+        csv.lines().map(|line| line.split(',').take(7).collect::<Vec<_>>().join(",")).collect::<Vec<_>>()
+    };
+    let unbroken = Folder::new();
+    unbroken.succeeds(run);
+    assert_eq!(untimed(&folder), untimed(&unbroken));
+}
+
+#[cfg(target_os = "linux")]
+/// Processes of the command that work in a folder, without those that have ended and wait to be asked for their status.
+fn at_work(folder: &Folder) -> usize {
+    let root = fs::canonicalize(folder.path(".")).unwrap();
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let is_ours = |process: &PathBuf| fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == root);
+    let lives = |process: &PathBuf| fs::read_to_string(process.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    processes.filter(is_ours).filter(lives).count()
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! What the command may write, and what it must leave alone.
 
 mod folder;
-#[path = "../../homing-pool/tests/npy/mod.rs"]
-mod npy;
 
 use std::fs;
 
 use folder::Folder;
-use npy::npy;
 
 const SELECT: &str = "select pool.csv --targets targets.csv --cost-column cost --group-column source";
 
@@ -60,7 +57,7 @@ fn ids_reach_the_terminal_without_control_characters() {
     let ids: String = (0..40).map(|i| format!("\u{1b}]0;owned\u{7}{i},{},{}\n", f64::from(i) / 40.0, 1.0)).collect();
     folder.write("ids.csv", &format!("id,x,y\n{ids}"));
     folder.write("aim.csv", "x,y\n1,0\n");
-    let table = folder.succeeds("select ids.csv --targets aim.csv -n 3 -q");
+    let table = folder.succeeds("select ids.csv --targets aim.csv -n 3");
     assert!(table.contains(r"\u{1b}]0;owned\u{7}") && !table.contains(['\u{1b}', '\u{7}']), "{table}");
     let output = folder.homing("explain ids.csv --targets aim.csv");
     assert!(!String::from_utf8(output.stdout).unwrap().contains('\u{1b}'));
@@ -106,7 +103,6 @@ fn the_bare_command_prints_its_help() {
 #[test]
 fn an_output_that_cannot_be_replaced_is_refused_before_the_work() {
     let folder = Folder::new();
-    fs::write(folder.path("pool.npy"), npy("<f4", false, "(2, 2)", &[0; 16])).unwrap();
     folder.write("picks.csv", "mine");
     let mut permissions = fs::metadata(folder.path("picks.csv")).unwrap().permissions();
     permissions.set_readonly(true);

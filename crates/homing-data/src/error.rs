@@ -30,6 +30,9 @@ pub enum Error {
     /// A folder or a file that cannot be read.
     #[error("{} cannot be read: {source}; check the path and its permissions", shown(.path))]
     Folder { path: PathBuf, source: io::Error },
+    /// A folder that is come by in two ways.
+    #[error("{} and {} are the same folder, so its files would count twice, perhaps under two classes; remove one of the links", .first.display(), .path.display())]
+    FolderTwice { path: PathBuf, first: PathBuf },
     /// Fewer bytes than there should be.
     #[error("{} is cut short: it should have {expected} bytes but has {found}; download or copy it again", shown(.path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },
@@ -39,6 +42,9 @@ pub enum Error {
     /// More than memory should be filled with.
     #[error("{} unpacks to more than {limit} bytes; unpack it and name the folder", shown(.path))]
     TooLarge { path: PathBuf, limit: u64 },
+    /// An image in an archive that is a link to another file.
+    #[error("{} holds {name} as a link, which is not followed in an archive; unpack it and name the folder", .path.display())]
+    PackedLink { path: PathBuf, name: String },
     /// Images without labels.
     #[error("{} has no labels beside it; put {} there", shown(.path), shown(.wanted))]
     NoLabels { path: PathBuf, wanted: PathBuf },

@@ -1,12 +1,13 @@
 //! Downloads of the usual data sets.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use homing_pool::disk;
 use sha2::{Digest, Sha256};
 use ureq::Agent;
 
@@ -94,7 +95,7 @@ pub fn fetch_files(
     mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Vec<PathBuf>> {
     let there = folder.exists();
-    fs::create_dir_all(folder).map_err(|source| Error::Write { path: folder.to_owned(), source })?;
+    disk::create_dir_all(folder).map_err(|source| Error::Write { path: folder.to_owned(), source })?;
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .timeout_resolve(Some(SILENCE))
@@ -149,7 +150,7 @@ impl Download<'_> {
                     Ok(()) => {
                         let found = sha256(&part)?;
                         if found == self.source.sha256 {
-                            fs::rename(&part, &path).map_err(|source| Error::Write { path: path.clone(), source })?;
+                            disk::rename(&part, &path).map_err(|source| Error::Write { path: path.clone(), source })?;
                             return Ok(path);
                         }
                         discard(&part)?;
@@ -206,8 +207,8 @@ impl Download<'_> {
             return Err(Broken::Network(format!("it offers {offered} bytes where {} are missing", total - done)));
         }
         let write_error = |source| Broken::Final(Error::Write { path: part.to_owned(), source });
-        let mut file = OpenOptions::new().create(true).append(true).open(part).map_err(write_error)?;
-        file.set_len(done).map_err(write_error)?;
+        let file = open_part(part).map_err(write_error)?;
+        disk::set_len(&file, done).map_err(write_error)?;
         // One byte more than it should be shows that it is something else.
         let mut body = response.into_body().into_reader().take(total - done + 1);
         let mut buffer = vec![0; 1 << 16];
@@ -218,17 +219,31 @@ impl Download<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Broken::Network(error.to_string())),
             };
-            file.write_all(&buffer[..read]).map_err(write_error)?;
+            disk::write_all(&file, &buffer[..read]).map_err(write_error)?;
             done += read as u64;
             if (self.progress)(Progress { file: &self.source.file, done, total }).is_break() {
                 return Err(Broken::Final(Error::Stopped { file: self.source.file.clone() }));
             }
         }
-        file.sync_all().map_err(write_error)?;
+        disk::sync(&file).map_err(write_error)?;
         if done < total {
             return Err(Broken::Network(format!("the connection ended after {done} of {total} bytes")));
         }
         Ok(())
+    }
+}
+
+/// The file that a download is added to, for this process alone.
+fn open_part(path: &Path) -> io::Result<File> {
+    // Asked of the path: to open a pipe would wait for its other end.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(io::Error::other("another process is downloading it")),
+        // Where a file system knows no locks, a process is as good as alone.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
 
@@ -237,7 +252,7 @@ fn length(path: &Path) -> u64 {
 }
 
 fn discard(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
+    match disk::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::Write { path: path.to_owned(), source }),
         _ => Ok(()),
     }

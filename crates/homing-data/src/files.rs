@@ -1,21 +1,23 @@
 //! Files by name: those of a folder, or those of an archive.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
-use homing_pool::map;
+use homing_pool::{map, memory_allowed};
 use lzma_rust2::XzReader;
 
+use crate::picture::is_named;
 use crate::{Error, Result};
 
-/// Folders within folders that are looked into.
-const DEEPEST: usize = 5;
-
-/// What an archive may unpack to.
+/// What an archive may unpack to where there is memory for it.
 const MOST_UNPACKED: u64 = 8 << 30;
+
+/// Bytes of a block of a tar archive, which every file fills up and two of which end it.
+const BLOCK: u64 = 512;
 
 /// Memory that the unpacking of .xz may take.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
@@ -61,9 +63,9 @@ pub(crate) struct Listing {
 impl Listing {
     /// The files of the folder at `root` and of those in it; hidden ones are left out.
     pub(crate) fn folder(root: &Path) -> Result<Self> {
-        let mut entries = Vec::new();
-        walk(root, "", 0, &mut entries)?;
-        Ok(Self::sorted(root, entries))
+        let mut walk = Walk::default();
+        walk.enter(root, "")?;
+        Ok(Self::sorted(root, walk.entries))
     }
 
     /// The files of the archive at `path`; none if `bytes` are no tar archive.
@@ -73,23 +75,33 @@ impl Listing {
             return Ok(None);
         }
         let malformed = |error: std::io::Error| Error::malformed(path, "tar", &error);
+        let found = bytes.len() as u64;
         let mut entries = Vec::new();
+        let mut last = 0;
         for entry in tar::Archive::new(&bytes[..]).entries().map_err(malformed)? {
             let entry = entry.map_err(malformed)?;
-            if !entry.header().entry_type().is_file() {
-                continue;
-            }
-            let name = String::from_utf8_lossy(&entry.path_bytes()).trim_start_matches("./").to_owned();
             let start = entry.raw_file_position();
             let end = start.saturating_add(entry.size());
-            let found = bytes.len() as u64;
+            last = end.saturating_add(BLOCK - 1) / BLOCK * BLOCK;
             if end > found {
                 return Err(Error::Truncated { path: path.to_owned(), expected: end, found });
+            }
+            let name = String::from_utf8_lossy(&entry.path_bytes()).trim_start_matches("./").to_owned();
+            let kind = entry.header().entry_type();
+            if !kind.is_file() {
+                if (kind.is_hard_link() || kind.is_symlink()) && is_named(&name) && !hidden(&name) {
+                    return Err(Error::PackedLink { path: path.to_owned(), name });
+                }
+                continue;
             }
             if !hidden(&name) {
                 let packed = Some(bytes.slice(start as usize..end as usize));
                 entries.push(Entry { path: path.join(&name), name, packed });
             }
+        }
+        // Without its end, files may be missing behind the last.
+        if found < last.saturating_add(BLOCK) {
+            return Err(Error::Truncated { path: path.to_owned(), expected: last.saturating_add(2 * BLOCK), found });
         }
         Ok(Some(Self::sorted(path, entries)))
     }
@@ -125,24 +137,53 @@ fn hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.'))
 }
 
-fn walk(folder: &Path, prefix: &str, depth: usize, entries: &mut Vec<Entry>) -> Result<()> {
-    let failed = |source| Error::Folder { path: folder.to_owned(), source };
-    for found in fs::read_dir(folder).map_err(failed)? {
-        let found = found.map_err(failed)?;
-        let name = format!("{prefix}{}", found.file_name().to_string_lossy());
-        let path = found.path();
-        if hidden(&name) {
-            continue;
+/// A walk through folders, behind symbolic links too.
+#[derive(Default)]
+struct Walk {
+    /// The folder that the walk is in and those that it came through, without links.
+    within: Vec<PathBuf>,
+    /// Every folder that was entered: without links, and as it was come by.
+    entered: BTreeMap<PathBuf, PathBuf>,
+    entries: Vec<Entry>,
+}
+
+impl Walk {
+    /// Lists the files of a folder and of those in it, their names behind `prefix`.
+    fn enter(&mut self, folder: &Path, prefix: &str) -> Result<()> {
+        let failed = |source| Error::Folder { path: folder.to_owned(), source };
+        let real = fs::canonicalize(folder).map_err(failed)?;
+        if let Some(first) = self.entered.insert(real.clone(), folder.to_owned()) {
+            return Err(Error::FolderTwice { path: folder.to_owned(), first });
         }
-        // Behind a symbolic link; one that leads nowhere is no file.
-        let Ok(metadata) = fs::metadata(&path) else { continue };
-        if metadata.is_dir() && depth < DEEPEST {
-            walk(&path, &format!("{name}/"), depth + 1, entries)?;
-        } else if metadata.is_file() {
-            entries.push(Entry { name, path, packed: None });
+        self.within.push(real);
+        let mut found = fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>).map_err(failed)?;
+        found.sort_by_key(fs::DirEntry::file_name);
+        for found in found {
+            let name = format!("{prefix}{}", found.file_name().to_string_lossy());
+            let path = found.path();
+            if hidden(&name) {
+                continue;
+            }
+            match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => {
+                    if !self.leads_back(&path)? {
+                        self.enter(&path, &format!("{name}/"))?;
+                    }
+                }
+                Ok(metadata) if !metadata.is_file() => {}
+                // A link that leads nowhere is refused where the file that it stands for is looked at.
+                _ => self.entries.push(Entry { name, path, packed: None }),
+            }
         }
+        self.within.pop();
+        Ok(())
     }
-    Ok(())
+
+    /// Whether a folder is one that the walk came through, or holds one: a link to where all of this is listed already.
+    fn leads_back(&self, folder: &Path) -> Result<bool> {
+        let real = fs::canonicalize(folder).map_err(|source| Error::Folder { path: folder.to_owned(), source })?;
+        Ok(self.within.iter().any(|within| within.starts_with(&real)))
+    }
 }
 
 /// `bytes` of the file at `path`, unpacked if they are compressed by gzip or xz.
@@ -157,13 +198,15 @@ pub(crate) fn unpacked(path: &Path, bytes: Bytes) -> Result<Bytes> {
 }
 
 fn read_all(path: &Path, format: &'static str, reader: impl Read) -> Result<Bytes> {
+    // What is read grows by doubling, and both halves are there while it is moved.
+    let most = memory_allowed().map_or(MOST_UNPACKED, |allowed| MOST_UNPACKED.min(allowed / 3));
     let mut out = Vec::new();
-    reader.take(MOST_UNPACKED + 1).read_to_end(&mut out).map_err(|error| match error.kind() {
+    reader.take(most + 1).read_to_end(&mut out).map_err(|error| match error.kind() {
         std::io::ErrorKind::OutOfMemory => Error::TooLarge { path: path.to_owned(), limit: out.len() as u64 },
         _ => Error::malformed(path, format, &error),
     })?;
-    if out.len() as u64 > MOST_UNPACKED {
-        return Err(Error::TooLarge { path: path.to_owned(), limit: MOST_UNPACKED });
+    if out.len() as u64 > most {
+        return Err(Error::TooLarge { path: path.to_owned(), limit: most });
     }
     Ok(out.into())
 }

@@ -6,6 +6,7 @@
 mod cifar;
 mod classes;
 mod dataset;
+mod ending;
 mod error;
 #[cfg(feature = "fetch")]
 mod fetch;
@@ -13,6 +14,7 @@ mod files;
 mod folder;
 mod idx;
 mod inputs;
+mod memory;
 mod open;
 mod picture;
 mod resize;
@@ -24,4 +26,5 @@ pub use error::{Error, Extent, Result};
 #[cfg(feature = "fetch")]
 pub use fetch::{Progress, SETS, Source, fetch, fetch_files, sources};
 pub use inputs::Inputs;
+pub use memory::fits_memory;
 pub use open::{OpenOptions, open};

@@ -5,7 +5,13 @@ use std::path::Path;
 
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
 
+use crate::ending::lack;
+use crate::memory::fits_memory;
 use crate::{Error, Result};
+
+/// Memory that the decoding of an image takes, over that of its pixels: as they are decoded, in the colours asked for, channel
+/// by channel, and as numbers.
+const COPIES: u64 = 7;
 
 /// The names that images end with.
 pub(crate) const EXTENSIONS: [&str; 4] = ["png", "jpg", "jpeg", "webp"];
@@ -34,11 +40,20 @@ pub(crate) struct Picture {
 fn decoder<'a>(path: &Path, bytes: &'a [u8]) -> Result<impl ImageDecoder + 'a> {
     let reader =
         ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|error| Error::image(path, &error))?;
-    match reader.format() {
-        Some(ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP) => {}
-        _ => return Err(Error::image(path, "it is neither png, jpeg nor webp")),
+    let Some(format @ (ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP)) = reader.format() else {
+        return Err(Error::image(path, "it is neither png, jpeg nor webp"));
+    };
+    let decoder = reader.into_decoder().map_err(|error| Error::image(path, &error))?;
+    if let Some(lack) = lack(format, bytes) {
+        return Err(Error::image(path, &lack));
     }
-    reader.into_decoder().map_err(|error| Error::image(path, &error))
+    let needed = decoder.total_bytes().saturating_mul(COPIES);
+    if !fits_memory(Some(needed)) {
+        let (width, height) = decoder.dimensions();
+        let detail = format!("its {width} × {height} pixels do not fit into the memory that may be used");
+        return Err(Error::image(path, &detail));
+    }
+    Ok(decoder)
 }
 
 /// The front of the image in `bytes`, upright.

@@ -11,6 +11,8 @@ use crate::{Error, Result};
 
 /// How the names of temporary files begin.
 const PREFIX: &str = ".homing-";
+/// How many random letters and digits follow.
+const LETTERS: usize = 6;
 
 /// Writes the file at `path` by `write`: into a temporary file beside it, which then takes its name.
 /// When anything fails, nothing is left behind, and a file that was there stays as it was.
@@ -26,7 +28,7 @@ const PREFIX: &str = ".homing-";
 /// ```
 pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<Output<'_>>) -> io::Result<()>) -> Result<()> {
     let failed = |source: io::Error| Error::write(path, &source);
-    let target = target(path);
+    let target = target(path).map_err(failed)?;
     let temporary = temporary(&target).map_err(failed)?;
     let mut file = BufWriter::new(Output(temporary.as_file()));
     let written = write(&mut file).and_then(|()| file.flush());
@@ -48,19 +50,29 @@ fn sync_folder(target: &Path) {
     let _ = target;
 }
 
-/// Whether a process that was killed in [`write_beside`] has left this file behind.
+/// Whether a process that was killed in [`write_beside`] has left this file behind, by its name.
 pub fn is_left_over(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+    let random = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PREFIX));
+    random.is_some_and(|random| random.len() == LETTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 /// Refuses a `path` that [`write_beside`] could not write.
 pub fn check_writable(path: &Path) -> Result<()> {
-    temporary(&target(path)).map(drop).map_err(|source| Error::write(path, &source))
+    target(path).and_then(|target| temporary(&target)).map(drop).map_err(|source| Error::write(path, &source))
 }
 
-/// The file that `path` names, behind symbolic links.
-fn target(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+/// The file that `path` names, behind symbolic links, whether it exists or not.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    /// As many as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&target) {
+            Ok(next) => target = folder(&target).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("its symbolic links lead in a circle"))
 }
 
 fn folder(target: &Path) -> &Path {
@@ -82,7 +94,7 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     }
     disk::step()?;
     let mut builder = tempfile::Builder::new();
-    builder.prefix(PREFIX);
+    builder.prefix(PREFIX).rand_bytes(LETTERS);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let made = builder.tempfile_in(folder(target)).and_then(|made| {
@@ -106,6 +118,17 @@ mod tests {
 
     fn names(directory: &Path) -> Vec<String> {
         fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_that_was_left_over_is_known_by_its_whole_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = temporary(&directory.path().join("a.txt")).unwrap();
+        assert!(is_left_over(made.path()), "{}", made.path().display());
+        for name in [".homing-", ".homing-abc", ".homing-settings", ".homing-abc de", ".homing-abcde.", "homing-abcdef"]
+        {
+            assert!(!is_left_over(Path::new(name)), "{name}");
+        }
     }
 
     #[cfg(unix)]
@@ -165,6 +188,22 @@ mod tests {
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&real), mode(&plain));
         assert_eq!(mode(&new), mode(&plain));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_is_written_through_and_one_to_itself_is_refused() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        symlink("new.txt", at("link.txt")).unwrap();
+        write_beside(&at("link.txt"), |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(at("new.txt")).unwrap(), b"new");
+        assert!(fs::symlink_metadata(at("link.txt")).unwrap().is_symlink());
+        symlink("loop.txt", at("loop.txt")).unwrap();
+        let message = write_beside(&at("loop.txt"), |file| file.write_all(b"new")).unwrap_err().to_string();
+        assert!(message.contains("lead in a circle"), "{message}");
+        assert!(fs::symlink_metadata(at("loop.txt")).unwrap().is_symlink());
     }
 
     #[cfg(unix)]

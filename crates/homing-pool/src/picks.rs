@@ -69,8 +69,18 @@ impl Ids<'_> {
     }
 }
 
+/// Whether an id in a file is the id of a row, or that id as [`Ids::csv_safe`] writes it.
+pub(crate) fn names(written: &str, id: &str) -> bool {
+    written == id || unquoted(written) == Some(id)
+}
+
+/// An id without the apostrophe that [`Ids::csv_safe`] puts before it.
+pub(crate) fn unquoted(written: &str) -> Option<&str> {
+    written.strip_prefix('\'').filter(|id| is_formula(id))
+}
+
 /// Whether a spreadsheet that opens a CSV file would compute a cell with this text.
-pub(crate) fn is_formula(text: &str) -> bool {
+fn is_formula(text: &str) -> bool {
     text.starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 

@@ -9,6 +9,7 @@ use homing::Embeddings;
 use crate::error::quoted;
 use crate::mapped::map;
 use crate::matrix::Matrix;
+use crate::picks::unquoted;
 use crate::store::{Access, Store};
 use crate::{Error, Format, Result, csv, ipc, jsonl, npy, npz, parquet, safetensors, shards};
 
@@ -203,7 +204,8 @@ impl Pool {
             }
         }
         let row = |id: &String| {
-            rows.get(id.as_str()).copied().ok_or_else(|| Error::UnknownId { path: path(), id: quoted(id) })
+            let found = rows.get(id.as_str()).or_else(|| rows.get(unquoted(id)?));
+            found.copied().ok_or_else(|| Error::UnknownId { path: path(), id: quoted(id) })
         };
         ids.iter().map(row).collect()
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use crate::mapped::map;
+use crate::picks::names;
 use crate::row_files;
 use crate::store::Store;
 use crate::{Error, Format, Pool, ReadOptions, Result};
@@ -60,7 +61,9 @@ impl RowList {
             (RowList::Indices(rows), _) => Ok(Some(rows)),
             // The pool may have been shuffled or filtered since; ids tell.
             (RowList::Named { indices, ids }, Some(pool)) => match pool.ids() {
-                Some(known) if !indices.iter().zip(&ids).all(|(&row, id)| known.get(row) == Some(id)) => {
+                Some(known)
+                    if !indices.iter().zip(&ids).all(|(&row, id)| known.get(row).is_some_and(|k| names(id, k))) =>
+                {
                     pool.index_of_ids(&ids).map(Some)
                 }
                 _ => Ok(Some(indices)),

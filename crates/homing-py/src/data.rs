@@ -28,6 +28,8 @@ enum Held {
 #[pyclass(frozen, module = "homing._homing")]
 pub struct Data {
     held: Held,
+    /// The names of the columns that the numbers came in, where they came in a table with such names.
+    named: Option<Vec<String>>,
     #[pyo3(get)]
     rows: usize,
     #[pyo3(get)]
@@ -36,7 +38,7 @@ pub struct Data {
 
 impl Data {
     fn new(py: Python<'_>, held: Held) -> PyResult<Self> {
-        let mut data = Self { held, rows: 0, dim: 0 };
+        let mut data = Self { held, named: None, rows: 0, dim: 0 };
         let view = data.view(py)?;
         let (rows, dim) = (view.embeddings()?.rows(), view.embeddings()?.dim());
         drop(view);
@@ -54,6 +56,10 @@ impl Data {
             Held::Arrow(chunks) => View::Held(chunks.view()),
             Held::File(pool) => View::Held(pool.embeddings()),
         })
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
     pub fn file(&self) -> Option<&Pool> {
@@ -86,9 +92,11 @@ impl View<'_> {
 
 #[pymethods]
 impl Data {
-    /// Looks at a C-contiguous array of float32, float64, float16, or of the bits of bfloat16 as uint16.
+    /// Looks at a C-contiguous array of float32, float64, float16, or of the bits of bfloat16 as uint16; `columns` are the
+    /// names of its columns.
     #[staticmethod]
-    fn array(array: &Bound<'_, PyAny>) -> PyResult<Self> {
+    #[pyo3(signature = (array, columns=None))]
+    fn array(array: &Bound<'_, PyAny>, columns: Option<Vec<String>>) -> PyResult<Self> {
         let py = array.py();
         let untyped = array.cast::<numpy::PyUntypedArray>()?;
         if !untyped.is_c_contiguous() {
@@ -105,7 +113,7 @@ impl Data {
         } else {
             return Err(PyTypeError::new_err("an array of rows by columns of floats is wanted"));
         };
-        Self::new(py, held)
+        Ok(Self { named: columns, ..Self::new(py, held)? })
     }
 
     /// Looks at an Arrow array of lists, or at a column of lists in an Arrow table; `rows` are the rows to take.
@@ -134,7 +142,10 @@ impl Data {
 
     /// Opens a file or a folder in any format that `homing select` reads.
     #[staticmethod]
-    #[pyo3(signature = (path, *, embedding=None, id=None, group=None, cost=None, label=None, probabilities=None, access="auto"))]
+    #[pyo3(signature = (
+        path, *, embedding=None, id=None, group=None, cost=None, label=None, probabilities=None, access="auto",
+        side_by_side=Vec::new(),
+    ))]
     #[expect(clippy::too_many_arguments, reason = "they are the columns of a file")]
     fn open(
         py: Python<'_>,
@@ -146,6 +157,7 @@ impl Data {
         label: Option<String>,
         probabilities: Option<String>,
         access: &str,
+        side_by_side: Vec<String>,
     ) -> PyResult<Self> {
         let access = match access {
             "auto" => Access::Auto,
@@ -153,8 +165,17 @@ impl Data {
             "read" => Access::Read,
             _ => return Err(PyValueError::new_err(format!("access is '{access}'; choose 'auto', 'map' or 'read'"))),
         };
-        let options =
-            ReadOptions { embedding, id, group, cost, label, probabilities, access, ..ReadOptions::default() };
+        let options = ReadOptions {
+            embedding,
+            id,
+            group,
+            cost,
+            label,
+            probabilities,
+            access,
+            side_by_side,
+            ..ReadOptions::default()
+        };
         let pool = py.detach(|| Pool::open(&path, &options)).map_err(unreadable)?;
         Self::new(py, Held::File(Box::new(pool)))
     }
@@ -162,9 +183,25 @@ impl Data {
     /// The rows of this pool that a file names, or the embeddings that it holds.
     fn named(&self, py: Python<'_>, path: PathBuf) -> PyResult<(Option<Vec<usize>>, Option<Data>)> {
         match py.detach(|| RowList::open(&path)).map_err(unreadable)? {
-            RowList::Embeddings(pool) => Ok((None, Some(Self::new(py, Held::File(Box::new(pool)))?))),
+            RowList::Embeddings(pool) => {
+                let pool = match self.columns() {
+                    Some(side_by_side) if !pool.side_by_side().is_empty() => {
+                        let options = ReadOptions { side_by_side, ..ReadOptions::default() };
+                        py.detach(|| Pool::open(&path, &options)).map_err(unreadable)?
+                    }
+                    _ => pool,
+                };
+                Ok((None, Some(Self::new(py, Held::File(Box::new(pool)))?)))
+            }
             list => Ok((list.rows_of(self.file()).map_err(unreadable)?, None)),
         }
+    }
+
+    /// The names of the columns that the numbers came in; None where they have none.
+    #[getter]
+    fn columns(&self) -> Option<Vec<String>> {
+        let of_file = || self.file().map(Pool::side_by_side).filter(|names| !names.is_empty()).map(<[String]>::to_vec);
+        self.named.clone().or_else(of_file)
     }
 
     #[getter]

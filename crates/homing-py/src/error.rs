@@ -1,7 +1,11 @@
 //! Refusals as Python raises them.
 
+use std::path::Path;
+
 use pyo3::PyErr;
-use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError,
+};
 
 /// A refusal of the core.
 pub fn refused(error: homing::Error) -> PyErr {
@@ -18,6 +22,23 @@ pub fn unreadable(error: homing_pool::Error) -> PyErr {
         homing_pool::Error::NotFound { .. } => PyFileNotFoundError::new_err(error.to_string()),
         error => PyValueError::new_err(in_python(&error.to_string())),
     }
+}
+
+/// A refusal of the writer of files.
+pub fn unwritable(path: &Path, error: &homing_pool::Error) -> PyErr {
+    let sentence = error.to_string();
+    match error {
+        homing_pool::Error::Write { .. } if path.is_dir() => PyIsADirectoryError::new_err(sentence),
+        homing_pool::Error::Write { .. } if path.parent().is_some_and(is_missing) => {
+            PyFileNotFoundError::new_err(sentence)
+        }
+        homing_pool::Error::Write { .. } => PyOSError::new_err(sentence),
+        _ => PyValueError::new_err(sentence),
+    }
+}
+
+fn is_missing(folder: &Path) -> bool {
+    !folder.as_os_str().is_empty() && !folder.exists()
 }
 
 /// A page that could not be made.

@@ -4,6 +4,7 @@ use homing::{Ended, Interrupt, Pick, Plan, Selection};
 use homing_report::story::{self, Story};
 use homing_report::{Facts, render};
 use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::data::Data;
@@ -29,17 +30,26 @@ pub struct Made<'py> {
 }
 
 impl Made<'_> {
-    fn selection(&self) -> PyResult<Selection> {
-        let (scores, information) = (self.scores.as_slice()?, self.information.as_slice()?);
+    /// The picks, refused where they are not some of a pool of so many rows.
+    fn selection(&self, rows: usize) -> PyResult<Selection> {
+        let (indices, scores, information) =
+            (self.indices.as_slice()?, self.scores.as_slice()?, self.information.as_slice()?);
         let left = self.variance_left.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
-        let pick = |(i, &index): (usize, &i64)| Pick {
-            rank: i + 1,
-            index: index as usize,
-            score: scores[i],
-            information: information[i],
-            variance_left: left.map(|left| left[i]),
+        let lengths = [scores.len(), information.len(), left.map_or(indices.len(), <[f64]>::len)];
+        if lengths != [indices.len(); 3] {
+            return Err(PyValueError::new_err(
+                "the fields of the selection differ in length; use one that select returned",
+            ));
+        }
+        let pick = |(i, &index): (usize, &i64)| {
+            let within = usize::try_from(index).ok().filter(|&row| row < rows);
+            let row = within.ok_or_else(|| {
+                PyValueError::new_err(format!("the selection has row {index} of a pool of {rows} rows; select again"))
+            })?;
+            let (score, information, variance_left) = (scores[i], information[i], left.map(|left| left[i]));
+            Ok(Pick { rank: i + 1, index: row, score, information, variance_left })
         };
-        let picks = self.indices.as_slice()?.iter().enumerate().map(pick).collect();
+        let picks = indices.iter().enumerate().map(pick).collect::<PyResult<_>>()?;
         Ok(Selection { picks, noise_var: self.noise_var, ended: Ended::Count, passes: self.passes })
     }
 }
@@ -53,7 +63,7 @@ pub fn explain(
     threads: Option<usize>,
 ) -> PyResult<(Vec<Why>, Vec<Told>)> {
     let (whole, interrupt) = (task.get(), Interrupt::default());
-    let selection = made.selection()?;
+    let selection = made.selection(whole.pool().rows())?;
     let why = whole
         .with(py, &interrupt, |task| run(py, threads, &interrupt, None, |_| homing::explain(&task, &selection)))?;
     let one = |why: homing::Why| (why.variance_removed, why.serves, why.nearest, why.redundant, why.redundant_example);
@@ -81,7 +91,7 @@ pub fn report(
     threads: Option<usize>,
 ) -> PyResult<String> {
     let (whole, interrupt) = (task.get(), Interrupt::default());
-    let selection = made.selection()?;
+    let selection = made.selection(whole.pool().rows())?;
     let plan = Plan { strategy: rule.parse().map_err(crate::error::refused)?, seed, ..Plan::default() };
     let dtype: String = whole.pool().dtype().into();
     let ids = ids.as_deref().or_else(|| whole.pool().file().and_then(homing_pool::Pool::ids));

@@ -11,6 +11,7 @@ mod run;
 mod select;
 mod task;
 mod theory;
+mod write;
 
 use pyo3::prelude::*;
 
@@ -33,5 +34,7 @@ fn _homing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explain::explain, module)?)?;
     module.add_function(wrap_pyfunction!(explain::report, module)?)?;
     module.add_function(wrap_pyfunction!(diagnose::diagnose, module)?)?;
+    module.add_function(wrap_pyfunction!(write::check_output, module)?)?;
+    module.add_function(wrap_pyfunction!(write::write_page, module)?)?;
     theory::add(module)
 }

@@ -254,10 +254,6 @@ def test_the_result(pool, targets, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
     with pytest.raises(ValueError, match="3 ids for 400 rows"):
         made.report(tmp_path / "x.html", ids=["a"] * 3)
-    with pytest.raises(FileNotFoundError, match="there is no folder .*none"):
-        made.report(tmp_path / "none" / "x.html")
-    with pytest.raises(IsADirectoryError, match="name a file"):
-        made.report(tmp_path)
 
 
 def test_explanations_add_up(pool, targets):

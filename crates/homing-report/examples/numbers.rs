@@ -1,7 +1,7 @@
 //! Prints the picks and scores of every rule, and a diagnosis, on data that every machine makes alike.
 //!
-//! `crates/homing-report/same-numbers` compares what several builds and processors print. Scores are printed as the
-//! bits of their numbers; with the argument `picks` only the picked rows are.
+//! `crates/homing-report/same-numbers` compares what several builds and processors print: the picked rows before the bar, and
+//! the bits of scores and variances behind it.
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use homing::{Embeddings, Gaussian, Kernel, Linear, Noise, Plan, STRATEGIES, Strategy, Task, select};
 use homing_report::diagnosis::{Diagnosis, Question};
 
-const ROWS: usize = 3000;
+/// Enough for the engine that drafts many picks per pass.
+const ROWS: usize = 1200;
 const DIM: usize = 37;
 const TARGETS: usize = 7;
 const CLASSES: usize = 4;
@@ -30,11 +31,7 @@ impl Iterator for Numbers {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let picks_only = std::env::args().nth(1).is_some_and(|argument| argument == "picks");
-    let bits = |numbers: &[f64]| match picks_only {
-        true => String::new(),
-        false => numbers.iter().map(|x| format!(" {:016x}", x.to_bits())).collect(),
-    };
+    let bits = |numbers: &[f64]| numbers.iter().map(|x| format!(" {:016x}", x.to_bits())).collect::<String>();
     let mut numbers = Numbers(1);
     let pool: Vec<f32> = numbers.by_ref().take(ROWS * DIM).map(|x| x as f32).collect();
     let targets: Vec<f32> = numbers.by_ref().take(TARGETS * DIM).map(|x| x as f32).collect();
@@ -54,15 +51,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             let plan = Plan { strategy: Strategy::from(entry), count: PICKS, ..Plan::default() };
             let Ok(selection) = select(&task, &plan, |_| ControlFlow::Continue(())) else { continue };
             let scores: Vec<f64> = selection.picks.iter().flat_map(|pick| [pick.score, pick.information]).collect();
-            println!("{name} {} {:?}{}", entry.name, selection.indices(), bits(&scores));
+            println!("{name} {} {:?} |{}", entry.name, selection.indices(), bits(&scores));
         }
         let question = Question { task, noise: Noise::default(), picks: &[], count: PICKS, values: None, seed: 0 };
         let diagnosis = Diagnosis::new(&question, |_| ())?;
         let targets: Vec<f64> =
             diagnosis.targets.iter().flat_map(|t| [t.prior, t.irreducible, t.labelled, t.now]).collect();
-        println!("{name} diagnosis {:?}{}", diagnosis.batch, bits(&targets));
+        println!("{name} diagnosis {:?} |{}", diagnosis.batch, bits(&targets));
         let bounds = [diagnosis.capacity.lower, diagnosis.capacity.upper, diagnosis.ratio.lower, diagnosis.ratio.upper];
-        println!("{name} bounds{}", bits(&bounds));
+        println!("{name} bounds |{}", bits(&bounds));
     }
     Ok(())
 }

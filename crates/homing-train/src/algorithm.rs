@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::candidates::{Round as Asked, source};
 use crate::embed::{Embedded, Embedder, Kind};
 use crate::labels::{Answer, Oracle};
-use crate::learner::{Curve, Examples, Labelled, Learner, Lesson, Until, accuracy};
+use crate::learner::{Curve, Examples, Labelled, Learner, Lesson, Until, accuracy, null_as_nan};
 use crate::run::Run;
 use crate::sigma::Sigma;
 use crate::{Error, Inputs, Result};
@@ -75,8 +75,10 @@ pub struct Pick {
     /// Its row in the pool.
     pub row: usize,
     /// What the rule said of it.
+    #[serde(deserialize_with = "null_as_nan")]
     pub score: f64,
     /// What the picks of the round up to this one tell about the targets, in nats.
+    #[serde(deserialize_with = "null_as_nan")]
     pub information: f64,
     /// Its class in the pool; none where it was skipped.
     pub label: Option<u32>,
@@ -113,6 +115,12 @@ const RULE: u64 = 3;
 const WEIGHTS: u64 = 4;
 const LESSON: u64 = 5;
 
+/// The least ρ; its reciprocal is the largest. Their squares are numbers with all of their digits.
+const LEAST_NOISE: f64 = 1e-150;
+
+/// More than any pool is good for; each has a file.
+const MOST_ROUNDS: usize = 1_000_000;
+
 impl Settings {
     /// A seed for one purpose of one round, so that a round depends on no generator's past.
     fn seed_of(&self, purpose: u64, round: usize) -> u64 {
@@ -141,10 +149,24 @@ impl Settings {
             return refuse("a Laplace covariance knows the labelled examples already; leave --condition out");
         }
         if !(self.rate.is_finite() && self.rate > 0.0) {
-            return refuse("a learning rate is a positive number");
+            return refuse("a learning rate is a positive number; give --rate 0.001, say");
+        }
+        if self.noise_std.is_some_and(|std| !(LEAST_NOISE..=LEAST_NOISE.recip()).contains(&std)) {
+            let reason = format!(
+                "the noise is {:?}; give --noise-std a number from {LEAST_NOISE:e} to {:e}, or leave it out",
+                self.noise_std.unwrap_or(0.0),
+                LEAST_NOISE.recip()
+            );
+            return Err(Error::Setting(reason));
         }
         match self.until {
+            _ if !(1..=MOST_ROUNDS).contains(&self.rounds) => {
+                Err(Error::Setting(format!("there are {} rounds; give --rounds from 1 to {MOST_ROUNDS}", self.rounds)))
+            }
             _ if self.batch_size == 0 => refuse("a round needs at least one pick; give --batch-size 1 or more"),
+            _ if problem.open.is_empty() => {
+                refuse("no row of the pool is left to choose from; give a larger pool, or leave less of it out")
+            }
             _ if problem.targets.rows.is_empty() => refuse("there are no targets; give at least one"),
             Until::ValidationDrops { .. } if problem.valid.is_none() => {
                 refuse("learning until the validation accuracy drops needs validation examples; give some, or --epochs")
@@ -181,6 +203,9 @@ pub fn fine_tune(
         let start = Instant::now();
         let Some(picks) = choose(problem, settings, learner, run, number)? else { break };
         let choosing = start.elapsed();
+        if run.pending().is_none() {
+            run.keep_pending(&picks, 0)?;
+        }
         let picks = label(picks, oracle, run)?;
         let start = Instant::now();
         let (curve, learned) = update(problem, settings, learner, run, &picks, number)?;
@@ -301,7 +326,14 @@ fn update(
         reweight: settings.reweight,
         seed: settings.seed_of(LESSON, number),
     };
-    Ok((Some(learner.fit(&lesson)?), lessons.rows.len()))
+    let curve = learner.fit(&lesson)?;
+    if !learner.last_layer().iter().all(|weight| weight.is_finite()) {
+        let reason = format!("the network went astray in round {number}: its weights are no finite numbers any more");
+        return Err(Error::Setting(format!(
+            "{reason}; start a run with a smaller --rate, or with smaller numbers in the data"
+        )));
+    }
+    Ok((Some(curve), lessons.rows.len()))
 }
 
 /// What the network learns of D: rows of the pool and the network's own labels.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use homing::laplace::Covariance;
 use homing::{Embeddings, Kernel, Linear, Points, Product};
+use homing_data::fits_memory;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -115,6 +116,12 @@ impl<'a> Embedder<'a> {
             (Kind::Outputs, _) => (look.outputs, look.classes),
             (Kind::NetworkGradient(width), _) => gradients(self.learner, examples, width)?,
         };
+        let finite = |numbers: &[f32]| numbers.iter().all(|number| number.is_finite());
+        if !(finite(&values) && finite(&probabilities)) {
+            let reason =
+                "the network makes embeddings that are not finite; use smaller numbers in the data, or other weights";
+            return Err(Error::Setting(reason.into()));
+        }
         let factored = self.kind == Kind::LossGradient && self.sigma.is_none();
         Ok(Embedded { values, dim, probabilities, classes, factored })
     }
@@ -175,10 +182,23 @@ fn extended(look: Look) -> (Vec<f32>, usize) {
 }
 
 fn gradients(learner: &dyn Learner, examples: Examples<'_>, width: Option<usize>) -> Result<(Vec<f32>, usize)> {
+    let count = examples.rows.len();
+    let long = learner.classes().checked_mul(learner.weights());
+    // The gradient of one example, what makes its sketch, and the rows that come of all.
+    let numbers = long.and_then(|long| {
+        let rows = width.unwrap_or(long).checked_mul(count)?;
+        (width.is_some() || rows <= MOST_NUMBERS).then(|| long.checked_mul(2)?.checked_add(rows))?
+    });
+    if !fits_memory(numbers.and_then(|numbers| numbers.checked_mul(4)).map(|bytes| bytes as u64)) {
+        let long = long.map_or_else(|| "very many".into(), |long| long.to_string());
+        let remedy = if width.is_some() { "a smaller network" } else { "network-gradient:4096, which sketches them" };
+        let reason = format!("gradients of {long} numbers for {count} examples do not fit into memory; use {remedy}");
+        return Err(Error::Setting(reason));
+    }
     let mut values = Vec::new();
     let mut sketch = None;
     let mut dim = width.unwrap_or_default();
-    for at in 0..examples.rows.len() {
+    for at in 0..count {
         let gradient = learner.gradients(examples, at)?;
         if let Some(width) = width {
             let sketch = sketch.get_or_insert_with(|| Sketch::new(gradient.len(), width));
@@ -186,13 +206,6 @@ fn gradients(learner: &dyn Learner, examples: Examples<'_>, width: Option<usize>
             continue;
         }
         dim = gradient.len();
-        if dim * examples.rows.len() > MOST_NUMBERS {
-            let count = examples.rows.len();
-            let reason = format!(
-                "gradients of {dim} numbers for {count} examples do not fit into memory; sketch them, with network-gradient:4096"
-            );
-            return Err(Error::Setting(reason));
-        }
         values.extend(gradient);
     }
     Ok((values, dim))

@@ -93,9 +93,15 @@ pub struct Lesson<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Epoch {
     /// Mean loss a step.
+    #[serde(deserialize_with = "null_as_nan")]
     pub loss: f64,
     /// Accuracy on the validation examples, where there are any.
     pub valid: Option<f64>,
+}
+
+/// A number that may not be one, such as the loss of a lesson that went astray: JSON has null for it.
+pub(crate) fn null_as_nan<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(<Option<f64> as serde::Deserialize>::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 /// How a lesson went.
@@ -114,6 +120,9 @@ pub trait Learner {
 
     /// Whether the last layer has a bias.
     fn is_biased(&self) -> bool;
+
+    /// How many weights learn.
+    fn weights(&self) -> usize;
 
     /// Keeps a set at hand that it will be asked about again and again, where that is faster.
     fn hold(&mut self, _: &Inputs) -> Result<()> {

@@ -6,15 +6,16 @@ use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::store::{ModuleSnapshot, SafetensorsStore};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use safetensors::SafeTensors;
+use safetensors::Dtype;
 
 use crate::device::is_apart;
 use crate::draw::{Draw, Dropout};
 use crate::learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy, class_weights};
+use crate::weights::{parse, single};
 use crate::{Error, Inputs, Result};
 
 /// Examples that a network is asked about at once, on the CPU and on a device with a memory of its own.
-const CHUNK: [usize; 2] = [64, 1024];
+pub(crate) const CHUNK: [usize; 2] = [64, 1024];
 
 /// Most numbers that are held on a device: 4 GiB.
 const MOST_HELD: usize = 1 << 30;
@@ -126,6 +127,12 @@ impl<N: Net> Learner for Network<N> {
         self.net.head().bias.is_some()
     }
 
+    fn weights(&self) -> usize {
+        let mut count = Count(0);
+        self.net.clone().train().visit(&mut count);
+        count.0
+    }
+
     fn hold(&mut self, inputs: &Inputs) -> Result<()> {
         let numbers = |inputs: &Inputs| inputs.len() * inputs.size();
         let held = self.held.iter().any(|(held, _)| held.is_same(inputs));
@@ -211,10 +218,14 @@ impl<N: Net> Learner for Network<N> {
     }
 
     fn load(&mut self, weights: Vec<u8>) -> Result<()> {
-        let held = tensors(&weights);
-        let other = |_| Error::Weights {
-            reason: format!("they hold {held}; give the --model, and the data, that they were made with"),
+        let weights = single(weights)?;
+        let reason = match integers(&weights) {
+            Some(told) => format!("{told}, not floats; save the weights as float32"),
+            None => {
+                format!("they hold {}; give the --model, and the data, that they were made with", tensors(&weights))
+            }
         };
+        let other = |_| Error::Weights { reason };
         self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map(drop).map_err(other)
     }
 
@@ -239,13 +250,20 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 /// Tensors of a safetensors file with their shapes, biases left out.
 fn tensors(file: &[u8]) -> String {
     const SHOWN: usize = 6;
-    let Ok(tensors) = SafeTensors::deserialize(file) else { return "no tensors".into() };
+    let Ok(tensors) = parse(file) else { return "no tensors".into() };
     let telling = tensors.iter().filter(|(name, _)| !name.ends_with("bias"));
     let mut names: Vec<String> = telling.map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
     names.sort();
     let more = if names.len() > SHOWN { ", …" } else { "" };
     names.truncate(SHOWN);
     format!("{}{more}", names.join(", "))
+}
+
+/// The first tensor of a safetensors file that holds no floats.
+fn integers(file: &[u8]) -> Option<String> {
+    let tensors = parse(file).ok()?;
+    let others = tensors.iter().filter(|(_, tensor)| tensor.dtype() != Dtype::F32);
+    others.map(|(name, tensor)| format!("{name} holds {}", tensor.dtype())).min()
 }
 
 fn unfit(error: impl std::fmt::Display) -> Error {
@@ -266,6 +284,17 @@ impl ModuleVisitor for Flatten<'_> {
         match self.gradients.get::<D>(param.id) {
             Some(gradient) => self.all.extend(numbers(gradient)),
             None => self.all.extend(std::iter::repeat_n(0.0, param.val().shape().num_elements())),
+        }
+    }
+}
+
+/// Counts the numbers of a module that learn.
+struct Count(usize);
+
+impl ModuleVisitor for Count {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if param.val().is_require_grad() {
+            self.0 += param.val().shape().num_elements();
         }
     }
 }
@@ -294,7 +323,9 @@ impl<N: Clone> Best<N> {
     fn goes_on(&self, until: Until, done: usize) -> bool {
         match until {
             Until::Epochs(count) => done < count,
-            Until::ValidationDrops { patience, most } => done < most && done < self.epoch + patience.max(1),
+            Until::ValidationDrops { patience, most } => {
+                done < most && done < self.epoch.saturating_add(patience.max(1))
+            }
         }
     }
 

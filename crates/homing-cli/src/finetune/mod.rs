@@ -1,6 +1,9 @@
 //! `homing finetune`: choose, label, fine-tune, repeat.
 
+mod cell;
+mod checked;
 mod filed;
+mod folder;
 mod open;
 mod person;
 mod report;
@@ -8,25 +11,27 @@ mod results;
 mod setup;
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, FromArgMatches};
-use homing_pool::is_left_over;
+use homing_pool::{Paths, read_file, write_beside};
 use homing_report::plots::Section;
-use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune, read_json, write_json};
+use homing_train::{Kind, Run, Settings, Spent, Until, fine_tune};
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub use cell::parsed;
+pub use cell::prepare;
+use folder::Folder;
 pub use open::{Open, maps, open_data, trunk};
 use results::Results;
 pub use results::{mean_and_error, with_error};
 use setup::Setup;
 
 use crate::terminal::Bar;
-use crate::{interrupt, lock};
+use crate::{interrupt, terminal};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -41,14 +46,13 @@ pub struct Arguments {
     /// No progress.
     #[arg(long, short)]
     quiet: bool,
-}
-
-pub fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
-    text.parse().ok().filter(|count| *count > T::from(0)).ok_or_else(|| "give a number of at least 1".into())
+    /// The cell of an experiment that this run is: it is refused where that has another key, and ends with its standard input.
+    #[arg(long, value_name = "KEY", hide = true)]
+    cell: Option<String>,
 }
 
 /// What a run depends on: its plan.
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct Asked {
     /// Pool: MNIST or CIFAR files, tiles, an image folder, a table with labels, embeddings with labels, or `digits`, which the
     /// binary carries.
@@ -63,14 +67,14 @@ pub struct Asked {
     #[command(flatten)]
     learning: Learning,
     /// Seed of everything random; with --seeds the first of them.
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 32))]
+    #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Repeat everything with so many seeds, and report means.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1)]
     seeds: u64,
 }
 
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Choosing")]
 struct Choosing {
     /// How to choose; `homing rules` lists them.
@@ -80,7 +84,7 @@ struct Choosing {
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     against: Option<Vec<String>>,
     /// How often to choose, label and fine-tune.
-    #[arg(long, default_value_t = 30, value_parser = at_least_one::<usize>)]
+    #[arg(long, default_value_t = 30)]
     rounds: usize,
     /// Picks a round.
     #[arg(long, default_value_t = 1)]
@@ -89,7 +93,7 @@ struct Choosing {
     #[arg(long, default_value = "sample:1000")]
     candidates: String,
     /// Targets that a round looks at, drawn from all of them.
-    #[arg(long, value_name = "COUNT", value_parser = at_least_one::<usize>)]
+    #[arg(long, value_name = "COUNT")]
     targets_a_round: Option<usize>,
     /// last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
     #[arg(long, default_value = "last-layer")]
@@ -109,7 +113,7 @@ struct Choosing {
     labels: String,
 }
 
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Learning")]
 struct Learning {
     /// cnn, linear, mlp:WIDTHS, efficientnet-b0 or efficientnet-lite0 (the last two with --weights; their frozen part runs once,
@@ -123,7 +127,7 @@ struct Learning {
     #[arg(long)]
     epochs: Option<usize>,
     /// Epochs without a rise of that accuracy before a lesson ends.
-    #[arg(long, default_value_t = 20, value_parser = at_least_one::<usize>)]
+    #[arg(long, default_value_t = 20)]
     patience: usize,
     /// Most epochs a round.
     #[arg(long, default_value_t = 100)]
@@ -135,7 +139,7 @@ struct Learning {
     #[arg(long)]
     rate: Option<f64>,
     /// Most examples a step.
-    #[arg(long, default_value_t = 64, value_parser = at_least_one::<usize>)]
+    #[arg(long, default_value_t = 64)]
     step_size: usize,
     /// Let every class weigh as much as it has examples, in place of the same for all.
     #[arg(long)]
@@ -182,29 +186,14 @@ impl Asked {
         )
     }
 
-    /// The same with paths that hold from any folder.
-    fn rooted(mut self) -> Result<Self> {
-        let root = |path: &mut PathBuf| -> Result<()> {
-            if path.exists() {
-                *path = std::path::absolute(&*path)?;
-            }
-            Ok(())
-        };
-        let paths = [&mut self.data, &mut self.task.targets, &mut self.learning.weights, &mut self.open.label_file];
-        paths.into_iter().flatten().try_for_each(root)?;
-        if !["data", "ask"].contains(&self.choosing.labels.as_str()) {
-            self.choosing.labels = std::path::absolute(&self.choosing.labels)?.display().to_string();
-        }
-        Ok(self)
+    /// What names files, beside the labels.
+    fn paths(&mut self) -> [&mut Option<PathBuf>; 4] {
+        [&mut self.data, &mut self.task.targets, &mut self.learning.weights, &mut self.open.label_file]
     }
 
-    /// Refuses what cannot be, before anything is written.
-    fn check(&self, setup: &Setup) -> Result<()> {
-        let split = setup.split(self, self.seed)?;
-        for rule in self.rules() {
-            self.settings(setup, &rule, self.seed)?.check(&split.problem())?;
-        }
-        setup.learner(self).map(drop)
+    /// Whether a file labels what is picked.
+    fn has_label_file(&self) -> bool {
+        !["data", "ask"].contains(&self.choosing.labels.as_str())
     }
 
     fn settings(&self, setup: &Setup, rule: &str, seed: u64) -> Result<Settings> {
@@ -230,6 +219,9 @@ impl Asked {
     }
 }
 
+/// Most bytes of the table of how long rounds took.
+const MOST_TIMES: u64 = 1 << 28;
+
 /// `plan.json`.
 #[derive(Serialize, Deserialize)]
 struct Plan {
@@ -240,81 +232,91 @@ struct Plan {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let (folder, asked, known) = match (&arguments.resume, &arguments.run) {
-        (Some(folder), _) => {
-            let plan: Plan = read_json(&folder.join("plan.json"))
-                .map_err(|_| anyhow!("{} is no run that can be resumed; name the folder of one", folder.display()))?;
-            (folder.clone(), plan.asked, Some(plan.data))
-        }
-        (None, Some(folder)) => (folder.clone(), arguments.asked.clone().rooted()?, None),
+    let cell = arguments.cell.as_deref();
+    if cell.is_some() {
+        interrupt::end_with_input();
+    }
+    let (folder, asked, setup) = match (&arguments.resume, &arguments.run) {
+        (Some(path), _) => resume(path, cell)?,
+        (None, Some(path)) => start(path, &arguments.asked, cell).or_else(|error| match cell {
+            // By a cell of an experiment that was killed a moment ago.
+            Some(_) if path.join("plan.json").exists() => resume(path, cell),
+            _ => Err(error),
+        })?,
         (None, None) => bail!("name a folder with --run"),
     };
-    let setup = Setup::open(&asked)?;
-    let data = setup.fingerprint()?;
-    match known {
-        Some(known) if known != data => {
-            bail!(
-                "the data in {} are not those that the run began with; restore them, or start a run of its own",
-                asked.data().display()
-            )
-        }
-        Some(_) => {}
-        None => asked.check(&setup).and_then(|()| {
-            start(&folder, &Plan { version: env!("CARGO_PKG_VERSION").into(), asked: asked.clone(), data })
-        })?,
-    }
-    let plan = File::open(folder.join("plan.json")).with_context(|| format!("{} has no plan", folder.display()))?;
-    let busy = || format!("another process is at work in {}; wait until it is done, or end it", folder.display());
-    let _lock = lock::hold(plan, busy)?;
     if !arguments.quiet {
-        interrupt::leave_when_told(format!("`homing finetune --resume '{}'` goes on", folder.display()))?;
+        let shown = folder.path().display();
+        interrupt::leave_when_told(format!("`homing finetune --resume '{shown}'` goes on"))?;
     }
-    let results = go(&folder, &asked, &setup, arguments.quiet)?;
-    results.write_picks(&folder.join("picks.csv"), &setup.data.train)?;
-    results.write(&folder.join("results.csv"))?;
-    report::write(&folder.join("report.html"), &asked, &setup, &results)?;
-    let mut out = std::io::stdout();
+    let path = folder.path().to_owned();
+    let results = match go(&path, &asked, &setup, arguments.quiet) {
+        Ok(results) => results,
+        Err(error) => {
+            if arguments.resume.is_none() {
+                folder.withdraw(asked.choosing.labels != "data");
+            }
+            return Err(error);
+        }
+    };
+    results.write_picks(&path.join("picks.csv"), &setup.data.train)?;
+    results.write(&path.join("results.csv"))?;
+    report::write(&path.join("report.html"), &asked, &setup, &results)?;
+    let mut out = terminal::stdout();
     writeln!(out, "{}", results.table())?;
     writeln!(out, "{}", results.note())?;
     writeln!(
         out,
         "The report is {}, the network {}.",
-        folder.join("report.html").display(),
-        results.network(&folder).display()
+        path.join("report.html").display(),
+        results.network(&path).display()
     )?;
     Ok(())
+}
+
+/// A new run in a folder of its own. Everything that can be refused is, before anything is written.
+fn start(path: &Path, asked: &Asked, cell: Option<&str>) -> Result<(Folder, Asked, Setup)> {
+    let asked = asked.clone().checked()?.rooted()?;
+    asked.reads().fold(Paths::new(), Paths::reads).writes("--run", path).check()?;
+    let setup = Setup::open(&asked)?;
+    let data = setup.fingerprint(&asked)?;
+    cell::check(cell, &asked, &setup, &data)?;
+    asked.check(&setup)?;
+    let plan = Plan { version: env!("CARGO_PKG_VERSION").into(), asked, data };
+    Ok((Folder::start(path, &plan, cell::patience(cell))?, plan.asked, setup))
+}
+
+/// A run that was interrupted. Its plan is looked at like one that is typed.
+fn resume(path: &Path, cell: Option<&str>) -> Result<(Folder, Asked, Setup)> {
+    let (folder, plan) = Folder::resume(path, cell::patience(cell))?;
+    let unfit = || format!("{} cannot be gone on with, so start a run in another folder", path.display());
+    let asked = plan.asked.checked().with_context(unfit)?;
+    let setup = Setup::open(&asked)?;
+    let data = setup.fingerprint(&asked)?;
+    cell::check(cell, &asked, &setup, &data)?;
+    if data != plan.data {
+        bail!(
+            "the data in {} are not those that the run began with; restore them, or start a run of its own",
+            asked.data().display()
+        )
+    }
+    asked.check(&setup).with_context(unfit)?;
+    folder.tidy()?;
+    Ok((folder, asked, setup))
 }
 
 /// A command line without the command and without the folder of the run.
 fn parse<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<Asked> {
     let command = Arguments::augment_args(clap::Command::new("finetune").no_binary_name(true));
-    let matches = command.try_get_matches_from(arguments.into_iter().map(Into::into).chain(["--run=-".into()]));
+    let folder = std::iter::once("--run=-".into());
+    let matches = command.try_get_matches_from(folder.chain(arguments.into_iter().map(Into::into)));
     let short = |error: clap::Error| {
         let text = error.to_string();
         let tip = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
         let first = text.lines().next().unwrap_or_default().replace("error: ", "");
         anyhow!(tip.map_or(first.clone(), |tip| format!("{first}; {tip}")))
     };
-    Ok(Arguments::from_arg_matches(&matches.map_err(short)?)?.asked)
-}
-
-/// Checks the arguments of runs over the same data, and makes what they share: the feature maps of a frozen trunk. A hash of
-/// the data and of the weights that the runs start from.
-pub fn prepare<'a>(runs: impl Iterator<Item = &'a [String]>, device: &str) -> Result<String> {
-    let device = format!("--device={device}");
-    let asked: Vec<Asked> = runs.map(|run| parse(run.iter().chain([&device]))).collect::<Result<_>>()?;
-    let Some(first) = asked.first() else { return Ok(String::new()) };
-    let setup = Setup::open(first)?;
-    first.check(&setup)?;
-    for asked in &asked {
-        asked.settings(&setup, &asked.choosing.rule, asked.seed)?.strategy()?;
-    }
-    let mut parts = setup.fingerprint()?;
-    if let Some(path) = &first.learning.weights {
-        let weights = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        parts.push(blake3::hash(&weights).to_string());
-    }
-    Ok(parts.join(" "))
+    Arguments::from_arg_matches(&matches.map_err(short)?)?.asked.checked()
 }
 
 /// The learning curves of a run with the given arguments in a folder of its own.
@@ -324,40 +326,19 @@ pub fn learning(arguments: &[&str], folder: &Path) -> Result<Section> {
     Ok(report::curves(&results))
 }
 
-/// A folder with its plan, refused where something is in it already.
-fn start(folder: &Path, plan: &Plan) -> Result<()> {
-    if folder.join("plan.json").exists() {
-        bail!(
-            "{} holds a run already; go on with `--resume {}`, or name another folder",
-            folder.display(),
-            folder.display()
-        );
-    }
-    let there = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let there: Vec<PathBuf> = there.collect();
-    if !there.iter().all(|path| is_left_over(path)) {
-        bail!("{} is not empty; name another folder", folder.display());
-    }
-    for path in there {
-        fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
-    }
-    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    Ok(write_json(&folder.join("plan.json"), plan)?)
-}
-
 /// Every rule with every seed, each in a folder of its own.
 fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Results> {
     let rules = asked.rules();
-    let total = rules.len() * asked.seeds as usize * asked.choosing.rounds;
+    let total = asked.choosing.rounds.saturating_mul(rules.len() * asked.seeds as usize);
     let quiet = quiet || asked.choosing.labels == "ask";
     let bar = Bar::counting("rounds", total, quiet);
     let mut results = Results::new(rules.clone());
-    for seed in asked.seed..asked.seed + asked.seeds {
+    for seed in asked.each_seed() {
         let split = setup.split(asked, seed)?;
         let problem = split.problem();
         for rule in &rules {
             let settings = asked.settings(setup, rule, seed)?;
-            let mut run = Run::open(&folder.join(format!("{rule}-{seed}")))?;
+            let mut run = Run::open(&folder.join(format!("{rule}-{seed}")), &problem, &settings)?;
             bar.inc(run.rounds().len());
             let mut learner = setup.learner(asked)?;
             let mut oracle = setup.oracle(asked);
@@ -382,11 +363,11 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
 
 /// Adds to the table of how long rounds took, which is no part of a run's result.
 fn keep_time(path: &Path, round: usize, spent: Spent) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    if file.metadata()?.len() == 0 {
-        file.write_all(b"round,choosing,learning\n")?;
-    }
-    // In one piece, whenever the process ends.
-    let line = format!("{round},{:.4},{:.4}\n", spent.choosing.as_secs_f64(), spent.learning.as_secs_f64());
-    file.write_all(line.as_bytes())
+    let mut table = if path.try_exists()? {
+        read_file(path, MOST_TIMES).map_err(std::io::Error::other)?
+    } else {
+        b"round,choosing,learning\n".to_vec()
+    };
+    writeln!(table, "{round},{:.4},{:.4}", spent.choosing.as_secs_f64(), spent.learning.as_secs_f64())?;
+    write_beside(path, |file| file.write_all(&table)).map_err(std::io::Error::other)
 }

@@ -17,7 +17,7 @@ use crate::terminal::Bar;
 const DIGITS: &str = "digits";
 
 /// How data sets are read.
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Data")]
 pub struct Open {
     /// Side in pixels that the images of a folder are resized to.
@@ -35,6 +35,10 @@ pub struct Open {
 }
 
 impl Open {
+    pub fn size(&self) -> Option<usize> {
+        self.size
+    }
+
     pub fn options(&self) -> OpenOptions {
         OpenOptions {
             size: self.size,
@@ -49,7 +53,7 @@ impl Open {
 pub fn open_data(path: &Path, options: &OpenOptions) -> Result<Data> {
     let built_in = path.as_os_str() == DIGITS && !path.exists();
     if built_in {
-        return Ok(digits::data());
+        return open_digits(options);
     }
     homing_data::open(path, options).map_err(|error| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -62,6 +66,25 @@ pub fn open_data(path: &Path, options: &OpenOptions) -> Result<Data> {
             () => error.into(),
         }
     })
+}
+
+fn open_digits(options: &OpenOptions) -> Result<Data> {
+    let given = [
+        (options.label_column.is_some(), "column of labels"),
+        (options.embedding.is_some(), "column of embeddings"),
+        (options.labels.is_some(), "file of labels"),
+    ];
+    if let Some(&(_, option)) = given.iter().find(|(given, _)| *given) {
+        return Err(homing_data::Error::NotATable { path: DIGITS.into(), option }.into());
+    }
+    let mut data = digits::data();
+    if let Some(size) = options.size {
+        data.train.inputs = data.train.inputs.with_size(size)?;
+        if let Some(test) = &mut data.test {
+            test.inputs = test.inputs.clone().with_size(size)?;
+        }
+    }
+    Ok(data)
 }
 
 /// Examples of the task, whose labels need not be there.

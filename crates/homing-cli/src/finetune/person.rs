@@ -2,10 +2,12 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use anyhow::{Result, bail};
 use homing_data::Dataset;
 use homing_train::{Answer, Error, Oracle};
 
 use super::filed::some_of;
+use crate::terminal;
 
 /// Shows an example, asks for its class.
 pub struct Person<'a> {
@@ -20,27 +22,59 @@ impl Oracle for Person<'_> {
         let classes = &self.data.classes;
         let offered: Vec<&str> =
             classes.iter().zip(self.classes).filter(|(_, of)| of.is_some()).map(|(name, _)| &**name).collect();
-        let skips = if offered.len() < classes.len() { "s skips what is none of these" } else { "s skips" };
+        let skip = skip_word(classes);
+        let none = if offered.len() < classes.len() { " what is none of these" } else { "" };
         self.show(row).map_err(failed)?;
+        let mut out = terminal::stdout();
         let mut line = String::new();
         loop {
-            print!("label of {} ({}; {skips}): ", self.data.ids[row], some_of(&offered));
-            io::stdout().flush().map_err(failed)?;
+            write!(out, "label of {} ({}; {skip} skips{none}): ", self.data.ids[row], some_of(&offered))
+                .and_then(|()| out.flush())
+                .map_err(failed)?;
             line.clear();
             if io::stdin().lock().read_line(&mut line).map_err(failed)? == 0 {
                 let message = "nobody answers; go on later with --resume, where the answers so far are kept";
                 return Err(Error::Setting(message.into()));
             }
             let answer = line.trim();
-            if answer == "s" {
-                return Ok(Answer::Skip);
-            }
-            if let Some(class) = classes.iter().position(|class| class == answer) {
+            if let Some(class) = classes.iter().position(|class| class.trim() == answer) {
                 return Ok(Answer::Class(class as u32));
             }
-            println!("there is no class {answer:?}; type one of them, or s (--task CLASSES says which are offered)");
+            if answer == skip {
+                return Ok(Answer::Skip);
+            }
+            writeln!(
+                out,
+                "there is no class {answer:?}; type one of them, or {skip} (--task CLASSES says which are offered)"
+            )
+            .map_err(failed)?;
         }
     }
+}
+
+/// What skips an example: s, or as many of them as no class is called.
+fn skip_word(classes: &[String]) -> String {
+    let taken = |word: &String| classes.iter().any(|class| class.trim() == word);
+    let mut word = "s".to_owned();
+    while taken(&word) {
+        word.push('s');
+    }
+    word
+}
+
+/// Refuses classes that nobody can answer with.
+pub fn check_names(classes: &[String]) -> Result<()> {
+    let mut known = std::collections::BTreeSet::new();
+    for class in classes {
+        let name = class.trim();
+        if name.is_empty() || name.chars().any(char::is_control) {
+            bail!("the class {class:?} cannot be typed; rename it, or label in a file, with --labels FILE");
+        }
+        if !known.insert(name) {
+            bail!("there are two classes {name:?} that differ by blanks alone; rename one of them");
+        }
+    }
+    Ok(())
 }
 
 impl Person<'_> {
@@ -71,5 +105,29 @@ impl Person<'_> {
             writeln!(out, "{}", if coloured { "\x1b[0m" } else { "" })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(classes: &[&str]) -> Vec<String> {
+        classes.iter().map(|&class| class.to_owned()).collect()
+    }
+
+    #[test]
+    fn no_class_is_taken_for_a_skip() {
+        for (classes, word) in [(&["a"][..], "s"), (&["s"], "ss"), (&["sss", "s", " ss"], "ssss")] {
+            assert_eq!(skip_word(&names(classes)), word);
+        }
+    }
+
+    #[test]
+    fn a_class_that_cannot_be_typed_is_refused() {
+        check_names(&names(&["s", "small dog", "-"])).unwrap();
+        for classes in [&["a\nb"][..], &[" "], &["a", "a "]] {
+            check_names(&names(classes)).unwrap_err();
+        }
     }
 }

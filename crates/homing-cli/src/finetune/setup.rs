@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use homing_data::{Data, Dataset, Inputs};
 use homing_train::models::efficientnet::{Design, EfficientNet};
-use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models};
+use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models, read_weights};
 use rand::SeedableRng;
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use super::Asked;
 use super::filed::{self, Filed, some_of};
 use super::open::{maps, open_data, open_targets, trunk};
-use super::person::Person;
+use super::person::{self, Person};
 
-#[derive(Args, Clone, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Task")]
 pub struct TaskArguments {
     /// Examples of the task, in any form that DATA may have; their labels are not looked at.
@@ -26,11 +26,11 @@ pub struct TaskArguments {
     pub targets: Option<PathBuf>,
     /// Classes of the task; the network learns to tell these apart.
     #[arg(long, value_name = "CLASSES", value_delimiter = ',', value_parser = trimmed)]
-    task: Option<Vec<String>>,
+    pub task: Option<Vec<String>>,
     /// Targets drawn from held-out examples of the task, where no --targets are given; by default 30, or a third where there
     /// are fewer than 90.
     #[arg(long, value_name = "COUNT")]
-    target_count: Option<usize>,
+    pub target_count: Option<usize>,
     /// Most validation examples, which are at most half of the held-out ones of the task.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     valid_count: usize,
@@ -39,13 +39,13 @@ pub struct TaskArguments {
     test_count: usize,
     /// Most rows of the pool, a random sample that is the same for every seed.
     #[arg(long, value_name = "COUNT")]
-    pool_count: Option<usize>,
+    pub pool_count: Option<usize>,
     /// Leave out a share of some classes of the pool, such as 3:0.8,6:0.8.
     #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = thinned)]
-    thin_pool: Vec<(String, f64)>,
+    pub thin_pool: Vec<(String, f64)>,
     /// Leave out a share of some classes of what the targets are drawn from.
     #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = thinned)]
-    thin_targets: Vec<(String, f64)>,
+    pub thin_targets: Vec<(String, f64)>,
 }
 
 impl TaskArguments {
@@ -130,6 +130,9 @@ impl Setup {
         if data.train.classes.is_empty() {
             data.train.classes = named(asked)?;
         }
+        if asked.choosing.labels == "ask" {
+            person::check_names(&data.train.classes)?;
+        }
         let classes = classes(&data.train.classes, asked.task.task.as_deref())?;
         let labels = match asked.choosing.labels.as_str() {
             "data" | "ask" => None,
@@ -150,16 +153,34 @@ impl Setup {
         Ok(Self { data, targets, shown, net, classes, labels })
     }
 
-    /// Of everything that a result depends on in the data.
-    pub fn fingerprint(&self) -> Result<Vec<String>> {
-        let parts = [Some(&self.data.train), self.data.test.as_ref(), self.targets.as_ref()];
-        let of = |part: &Dataset| {
-            let inputs = part.inputs.fingerprint(&(0..part.len()).collect::<Vec<_>>())?;
-            let labels: Vec<u8> =
-                part.labels.iter().flat_map(|label| label.unwrap_or(u32::MAX).to_le_bytes()).collect();
-            Ok(format!("{inputs}-{}", &blake3::hash(&labels).to_hex()[..16]))
+    /// All that [`Self::open`] looks at: runs for which it is the same have the same setup.
+    pub fn looked_at(asked: &Asked) -> String {
+        let (task, learning) = (&asked.task, &asked.learning);
+        let examples = (&asked.data, &asked.open, &task.targets, &task.task, task.pool_count, &asked.choosing.labels);
+        format!("{:?}", (examples, &learning.model, &learning.weights, &learning.device))
+    }
+
+    /// Hashes of the examples with their classes and ids, and of the weights that the network starts from.
+    pub fn fingerprint(&self, asked: &Asked) -> Result<Vec<String>> {
+        let parts =
+            [("pool", Some(&self.data.train)), ("test", self.data.test.as_ref()), ("targets", self.targets.as_ref())];
+        let of = |(name, part): (&str, Option<&Dataset>)| {
+            let hash = |part: &Dataset| {
+                let inputs = part.inputs.fingerprint(&(0..part.len()).collect::<Vec<_>>())?;
+                Ok(format!("{name} {inputs}-{}", short(&(&part.labels, &part.classes, &part.ids))))
+            };
+            part.map(hash)
         };
-        parts.into_iter().flatten().map(of).collect()
+        let mut hashes: Vec<String> = parts.into_iter().filter_map(of).collect::<Result<_>>()?;
+        if let Some(path) = &asked.learning.weights {
+            hashes.push(format!("weights {}", blake3::hash(&homing_pool::map(path)?)));
+        }
+        Ok(hashes)
+    }
+
+    /// A hash of the labels that a file gives, which may grow while a run is interrupted.
+    pub fn label_hash(&self) -> Option<String> {
+        self.labels.as_ref().map(short)
     }
 
     pub fn oracle<'a>(&'a self, asked: &'a Asked) -> Box<dyn Oracle + 'a> {
@@ -198,8 +219,7 @@ impl Setup {
         };
         let mut learner = models::network(name, self.data.train.inputs.shape(), outputs, &device)?;
         if let Some(path) = &asked.learning.weights {
-            let weights = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-            learner.start_from(weights)?;
+            learner.start_from(read_weights(path)?)?;
         }
         Ok(learner)
     }
@@ -251,6 +271,12 @@ impl Setup {
         let part = |rows| Part::new(self, held, shown, rows);
         Ok(Split { setup: self, open, targets, valid: part(rows), test: part(rest) })
     }
+}
+
+/// A hash of lists of numbers and names.
+fn short(lists: &impl Serialize) -> String {
+    let text = serde_json::to_vec(lists).expect("numbers and names");
+    blake3::hash(&text).to_hex()[..16].to_owned()
 }
 
 /// So many of the first `all` numbers, in ascending order.

@@ -1,5 +1,6 @@
 //! Data sets from files and from servers.
 
+mod broken;
 mod fetch;
 mod images;
 mod packed;

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from homing import _homing, _inputs, _notebook
+from homing._files import check_output, files_of
 from homing._inputs import Embeddings, Rows
 from homing._question import Question
-from homing._write import write_beside
 
 
 class Bounds(NamedTuple):
@@ -85,6 +85,7 @@ class Diagnosis:
     checks: list[Fact]
     _numbers: dict[str, Any]
     _made: _homing.Diagnosis | None
+    _files: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, with the keys of ``homing diagnose --format json`` among them."""
@@ -98,7 +99,8 @@ class Diagnosis:
         """Writes the page that ``homing diagnose --report`` writes."""
         if self._made is None:
             raise ValueError("this diagnosis was pickled or copied without its pool; diagnose again to report it")
-        write_beside(path, self._made.page(_inputs.threads(threads)))
+        out = check_output(path, self._files)
+        _homing.write_page(out, self._made.page(_inputs.threads(threads)))
 
     def __getstate__(self) -> dict[str, Any]:
         # The pool is not the diagnosis's to carry; what was computed from it is.
@@ -150,7 +152,7 @@ def diagnose(
     rows = question.pool.rows
     told = None
     if values is not None:
-        told = np.ascontiguousarray(values, dtype=np.float64)
+        told = _inputs.float64(values, "values")
         if told.ndim not in (1, 2) or len(told) != rows:
             raise ValueError(f"the values have shape {told.shape}; one or several numbers a row, ({rows}, …), are wanted")
         told = told.reshape(rows, -1)
@@ -158,7 +160,7 @@ def diagnose(
         question.task,
         _inputs.rows(picks, "picks", rows).tolist(),
         n=_inputs.whole(n, "n", 1),
-        noise_std=noise_std,
+        noise_std=_inputs.real_or_none(noise_std, "noise_std"),
         values=told,
         seed=_inputs.whole(seed, "seed", 0),
         threads=_inputs.threads(threads),
@@ -177,4 +179,5 @@ def diagnose(
         checks=[Fact(*fact) for fact in made.checks()],
         _numbers=raw,
         _made=made,
+        _files=(*question.files, *files_of(values)),
     )

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from homing._frames import column_of_lists, is_frame, side_by_side
 from homing._homing import Data
 
 Embeddings: TypeAlias = Any
@@ -17,43 +18,53 @@ column of one, a path, or a list of lists."""
 Rows: TypeAlias = Any
 """Row numbers: integers in any sequence or array, a boolean mask, or a :class:`homing.Selection`."""
 
+_MOST_THREADS = 1024
+"""More would take longer to start than they could save."""
+
 _FLOATS = (np.float32, np.float64, np.float16)
 
 _BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
 """The bits of bfloat16, which NumPy has no name for."""
 
 
-def data(x: Embeddings, what: str, *, copy: bool = False, column: str | None = None, **columns: str | None) -> Data:
+def data(
+    x: Embeddings,
+    what: str,
+    *,
+    copy: bool = False,
+    column: str | None = None,
+    wanted: list[str] | None = None,
+    **columns: str | None,
+) -> Data:
     """Looks at embeddings; `what` names them in messages, `copy` allows a copy where they cannot be looked at in place.
 
-    `columns` are those of a file: id, group, cost, label, probabilities, and access.
+    `columns` are those of a file: id, group, cost, label, probabilities, and access. Where the embeddings are columns of numbers
+    side by side, those called as in `wanted` are taken, in that order.
     """
     if isinstance(x, Data):
         return x
+    if column is not None and not isinstance(column, str):
+        raise TypeError(f"embedding is {shown(column)}; the name of a column is wanted")
     if isinstance(x, (str, os.PathLike)):
         given = {name: value for name, value in columns.items() if value is not None}
-        return Data.open(os.fspath(x), embedding=column, **given)
-    module = module_of(x)
+        return Data.open(os.fspath(x), embedding=column, side_by_side=wanted or [], **given)
+    module, names = module_of(x), None
     if module == "datasets":
         return _dataset(x, what, column)
     if module == "torch":
         x = _tensor(x, what)
     elif is_frame(x):
-        x = _frame(x, what, column)
+        x, names = _frame(x, what, column, wanted)
     elif hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__"):
         return Data.arrow(x, column)
     elif hasattr(x, "toarray"):
         raise TypeError(f"the {what} came sparse ({type(x).__name__}); pass {what}.toarray(), a dense array")
-    return Data.array(_array(x, what, copy))
+    return Data.array(_array(x, what, copy), names)
 
 
 def module_of(x: Any) -> str:
     """The package that made an object."""
     return type(x).__module__.partition(".")[0]
-
-
-def is_frame(x: Any) -> bool:
-    return module_of(x) == "pandas" and hasattr(x, "columns")
 
 
 def _array(x: Any, what: str, copy: bool) -> npt.NDArray[Any]:
@@ -90,7 +101,7 @@ def is_bfloat16(dtype: np.dtype[Any]) -> bool:
 def _asarray(x: Any, what: str) -> npt.NDArray[Any]:
     try:
         array = np.asarray(x)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(f"the {what} came ragged; every row needs the same number of floats") from None
     if array.ndim == 0:
         raise TypeError(f"the {what} came as {type(x).__name__}; an array, a tensor, a table or a path is wanted")
@@ -99,26 +110,33 @@ def _asarray(x: Any, what: str) -> npt.NDArray[Any]:
     return array
 
 
-def _frame(x: Any, what: str, column: str | None) -> npt.NDArray[Any]:
-    """The float columns of a pandas table as a matrix, or a column of lists."""
+def _frame(
+    x: Any, what: str, column: str | None, wanted: list[str] | None
+) -> tuple[npt.NDArray[Any], list[str] | None]:
+    """The float columns of a pandas table as a matrix with their names, or a column of lists."""
     if column is None:
-        if any(kind.kind != "f" for kind in x.dtypes):
-            raise TypeError(f"not all columns of the {what} hold floats; drop the others, or name one of lists with embedding=")
-        return np.ascontiguousarray(x.to_numpy())
-    if column not in x.columns:
-        raise ValueError(f"there is no column {column!r} in the {what}; there are {', '.join(map(str, x.columns))}")
-    return np.ascontiguousarray(_asarray(x[column].to_list(), what))
+        return side_by_side(x, what, wanted)
+    return np.ascontiguousarray(_asarray(column_of_lists(x, what, column), what)), None
 
 
-def floats(x: Any, what: str) -> npt.NDArray[Any]:
+def floats(x: Any, what: str, wanted: list[str] | None = None) -> npt.NDArray[Any]:
     """Floats of any shape as NumPy has them: in place where they are in memory and NumPy has a name for their format."""
+    return named_floats(x, what, wanted)[0]
+
+
+def named_floats(x: Any, what: str, wanted: list[str] | None = None) -> tuple[npt.NDArray[Any], list[str] | None]:
+    """The same with the names of their columns, where they have some."""
+    if is_frame(x):
+        return side_by_side(x, what, wanted)
     if module_of(x) == "torch":
         x = _tensor(x, what)
-    elif is_frame(x):
-        x = _frame(x, what, None)
     elif not isinstance(x, (np.ndarray, list, tuple)):
-        return data(x, what, copy=True).to_numpy()
-    array = _asarray(x, what)
+        held = data(x, what, copy=True, wanted=wanted)
+        return held.to_numpy(), held.columns
+    return _floats(_asarray(x, what), what), None
+
+
+def _floats(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
     if is_bfloat16(array.dtype):
         return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
     if array.dtype.kind != "f":
@@ -182,33 +200,66 @@ def rows(x: Rows | None, what: str, count: int) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(array.reshape(-1), dtype=np.int64)
 
 
-def whole(x: Any, what: str, least: int) -> int:
+def shown(x: Any) -> str:
+    """A value in a message: short, and in one line."""
+    try:
+        text = repr(x)
+    except Exception:  # a number of more digits than Python writes, or an object of somebody's own
+        text = ""
+    return text if 0 < len(text) <= 60 and text.isprintable() else f"a {type(x).__name__}"
+
+
+def whole(x: Any, what: str, least: int, most: int = 2**63 - 1) -> int:
     """A whole number."""
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, (int, np.integer)):
-        raise TypeError(f"{what} is {x!r}; a whole number is wanted")
+        raise TypeError(f"{what} is {shown(x)}; a whole number is wanted")
     if x < least:
-        raise ValueError(f"{what} is {x}; at least {least} is wanted")
-    if x >= 2**63:
-        raise ValueError(f"{what} is {x}; a number below 2**63 is wanted")
+        raise ValueError(f"{what} is {shown(x)}; at least {least} is wanted")
+    if x > most:
+        raise ValueError(f"{what} is {shown(x)}; {'a number below 2**63' if most == 2**63 - 1 else f'at most {most}'} is wanted")
     return int(x)
 
 
+def real(x: Any, what: str) -> float:
+    """A number."""
+    if not isinstance(x, (bool, np.bool_, str, np.complexfloating)) and hasattr(x, "__float__") and not getattr(x, "ndim", 0):
+        try:
+            return float(x)
+        except OverflowError:
+            raise ValueError(f"{what} is {shown(x)}; a number below 1e308 is wanted") from None
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(f"{what} is {shown(x)}; a number is wanted")
+
+
+def real_or_none(x: Any, what: str) -> float | None:
+    return None if x is None else real(x, what)
+
+
 def threads(x: Any) -> int | None:
-    """How many threads to use; None is one a core."""
-    return None if x is None else whole(x, "threads", 1)
+    """How many threads to use; None is one for each core."""
+    return None if x is None else whole(x, "threads", 1, _MOST_THREADS)
 
 
 def numbers(x: Any, what: str, count: int) -> npt.NDArray[np.float64] | None:
     """One number a row."""
     if x is None:
         return None
-    try:
-        array = np.ascontiguousarray(x, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"the {what} are not all numbers; one a row is wanted") from None
+    array = float64(x, what)
     if array.shape != (count,):
         raise ValueError(f"the {what} have shape {array.shape}; one number a row, ({count},), is wanted")
     return array
+
+
+def float64(x: Any, what: str) -> npt.NDArray[np.float64]:
+    """Numbers of any shape."""
+    try:
+        array = np.asarray(x)
+        if array.dtype.kind in "biufO":
+            return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise TypeError(f"the {what} are not all numbers; one a row is wanted")
 
 
 def name(x: Any, fallback: str) -> str:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from homing._inputs import shown
+
 Tell: TypeAlias = Callable[[int, int, int, float, float, "float | None"], "bool | None"]
 """Told rank, number of picks asked for, row, score, information and variance left; False ends the selection."""
 
@@ -92,7 +94,7 @@ def telling(
     The bar of ``progress=None`` appears after a second.
     """
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise TypeError(f"progress is {progress!r}; True, False, None or a function of a Pick is wanted")
+        raise TypeError(f"progress is {shown(progress)}; True, False, None or a function of a Pick is wanted")
     tell = progress if callable(progress) else None
     bar = None
     if tell is None and (progress is True or (progress is None and _is_watched())):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homing import _homing, _inputs
+from homing._files import files_of
 from homing._homing import Data, Task
 from homing._inputs import Embeddings, Rows
 from homing._progress import Pick, Progress, telling
@@ -58,6 +59,16 @@ class Question:
         label_column: str | None = None,
         pool_access: str | None = None,
     ) -> None:
+        self.files = files_of(
+            pool,
+            targets,
+            observed,
+            observed_points,
+            *(x for x in (probabilities, target_probabilities) if not isinstance(x, str) or _looks_like_file(x)),
+            *(x for x in (groups, costs, kernel) if not isinstance(x, str)),
+            forbidden,
+            noise_vars,
+        )
         gram = None if isinstance(kernel, str) else _inputs.data(kernel, "kernel matrix", copy=True)
         if gram is not None:
             pool, targets = _points(pool, gram.rows, "pool"), _points(targets, gram.rows, "targets")
@@ -81,8 +92,15 @@ class Question:
                 own, target_probabilities = {"probabilities": target_probabilities}, None
             else:
                 target_probabilities = column_of(targets, target_probabilities, "target_probabilities")
-        self.targets = None if targets is None else _inputs.data(targets, "targets", copy=True, column=embedding, **own)
+        wanted = self.pool.columns
+        self.targets = (
+            None
+            if targets is None
+            else _inputs.data(targets, "targets", copy=True, column=embedding, wanted=wanted, **own)
+        )
         observed_rows, points = observed_of(observed, self.pool)
+        if points is None and observed_points is not None:
+            points = _inputs.data(observed_points, "observed points", copy=True, wanted=wanted)
         groups = self.pool.groups if "group" in columns else groups
         costs = self.pool.costs if "cost" in columns else costs
         self.quotas, numbered = _groups(groups, quotas, rows)
@@ -90,7 +108,7 @@ class Question:
             self.pool,
             self.targets,
             observed_rows=observed_rows,
-            observed_points=points if points is not None else _table(observed_points, "observed points"),
+            observed_points=points,
             probabilities=_table(None if "probabilities" in columns else probabilities, "probabilities"),
             target_probabilities=_table(target_probabilities, "target_probabilities"),
             gram=gram,
@@ -126,6 +144,8 @@ class Question:
         if round_size is not None:
             round_size = _inputs.whole(round_size, "round_size", 1)
         ends, enough = _ends(stop)
+        budget, beta = _inputs.real_or_none(budget, "budget"), _inputs.real_or_none(beta, "beta")
+        seed, noise_std = _inputs.whole(seed, "seed", 0), _inputs.real_or_none(noise_std, "noise_std")
         weights = None
         if target_weights is not None:
             weights = _inputs.numbers(target_weights, "target weights", self.targets.rows if self.targets else 0)
@@ -139,10 +159,10 @@ class Question:
                 target_sample=_sample(target_sample),
                 target_weights=weights,
                 round_size=round_size,
-                seed=_inputs.whole(seed, "seed", 0),
+                seed=seed,
                 made=_inputs.whole(made, "made", 0),
-                min_gain=ends.min_gain,
-                reduced_share=ends.variance,
+                min_gain=_inputs.real_or_none(ends.min_gain, "min_gain"),
+                reduced_share=_inputs.real_or_none(ends.variance, "variance"),
                 quotas=self.quotas,
                 budget=budget,
                 repeat=repeat,
@@ -168,6 +188,7 @@ class Question:
             _names=(self.pool_name, self.targets_name if self.targets is not None else None),
             _task=self.task,
             _ids=self.pool.ids,
+            _files=self.files,
         )
 
 
@@ -191,7 +212,7 @@ def _ends(stop: StopLike) -> tuple[Stop, Callable[[Pick], Any] | None]:
     if stop is None or isinstance(stop, Stop):
         return stop or Stop(), None
     if not isinstance(stop, Mapping):
-        raise TypeError(f"stop is {stop!r}; a Stop, a dict of its fields, or a function of a Pick is wanted")
+        raise TypeError(f"stop is {_inputs.shown(stop)}; a Stop, a dict of its fields, or a function of a Pick is wanted")
     return Stop(**stop), None
 
 
@@ -222,7 +243,7 @@ def observed_of(x: Any, pool: Data) -> tuple[npt.NDArray[np.int64] | None, Data 
         return (None, points) if named is None else (np.array(named, dtype=np.int64), None)
     if isinstance(x, (Selection, set, frozenset)) or _is_of_whole_numbers(x):
         return _inputs.rows(x, "observed rows", pool.rows), None
-    return None, _inputs.data(x, "observed points", copy=True)
+    return None, _inputs.data(x, "observed points", copy=True, wanted=pool.columns)
 
 
 def _is_of_whole_numbers(x: Any) -> bool:
@@ -252,6 +273,8 @@ def _groups(
         return None, None
     try:
         names, numbers = np.unique(np.asarray(groups), return_inverse=True)
+    except ValueError:
+        raise ValueError(f"the groups came ragged; one a row, ({rows},), is wanted") from None
     except TypeError:
         raise TypeError("the groups are of several kinds that cannot be told apart; pass them as strings") from None
     if numbers.shape != (rows,):
@@ -260,10 +283,13 @@ def _groups(
     if quotas is None:
         limits = None
     elif isinstance(quotas, Mapping):
-        unknown = [name for name in quotas if name not in names]
+        known = set(names.tolist())
+        unknown = [name for name in quotas if name not in known]
         if unknown:
-            raise ValueError(f"quotas name the group {unknown[0]!r}, which no row of the pool has")
-        limits = [_inputs.whole(quotas.get(name, most), f"the quota of {name!r}", 0) for name in names.tolist()]
+            raise ValueError(f"quotas name the group {_inputs.shown(unknown[0])}, which no row of the pool has")
+        limits = [
+            _inputs.whole(quotas.get(name, most), f"the quota of {_inputs.shown(name)}", 0) for name in names.tolist()
+        ]
     else:
         limits = [_inputs.whole(quotas, "the quota of a group", 0)] * len(names)
     return limits, numbers.astype(np.int64)
@@ -275,9 +301,9 @@ def _sample(given: float | int | str | None) -> tuple[str, float] | None:
         return None
     if isinstance(given, str):
         kind, _, number = given.partition(":")
-        if kind not in ("max-det", "max-dist") or not number.isdigit():
-            raise ValueError(f"target_sample is {given!r}; give a share (0.1), a number (20), 'max-det:20' or 'max-dist:20'")
+        if kind not in ("max-det", "max-dist") or not (number.isascii() and number.isdecimal()):
+            raise ValueError(f"target_sample is {_inputs.shown(given)}; give a share (0.1), a number (20), 'max-det:20' or 'max-dist:20'")
         return kind, float(number)
-    if isinstance(given, (int, np.integer)):
+    if isinstance(given, (int, np.integer, np.bool_)):
         return "size", float(_inputs.whole(given, "target_sample", 1))
-    return "share", float(given)
+    return "share", _inputs.real(given, "target_sample")

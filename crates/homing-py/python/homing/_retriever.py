@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homing import _inputs
+from homing._files import files_of
 from homing._select import select
 from homing._selection import Selection
 
@@ -82,6 +83,7 @@ class Retriever:
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
+        noise_var = _inputs.real(noise_var, "noise_var")
         if not noise_var > 0:
             raise ValueError(f"noise_var is {noise_var}; it must be a positive number")
         self.rule, self.noise_var, self.also_opposite, self.seed = rule, noise_var, also_opposite, seed
@@ -90,11 +92,11 @@ class Retriever:
 
     def search(self, query: Any, N: int, K: int | None = None) -> Retrieved:
         """Answers one query: a vector, or several that are targets together. Without `K`, all rows are candidates."""
-        return self._answer(self._queries(_inputs.floats(query, "query")[None])[0], N, K, self.threads)
+        return self._answer(self._queries(_inputs.floats(query, "query", self._index.columns)[None])[0], N, K, self.threads)
 
     def batch_search(self, queries: Any, N: int, K: int | None = None) -> list[Retrieved]:
         """Answers queries (n × d, or n × m × d for m vectors each), in their order."""
-        asked = self._queries(_inputs.floats(queries, "queries"))
+        asked = self._queries(_inputs.floats(queries, "queries", self._index.columns))
         given_up = Event()
         with ThreadPoolExecutor(max_workers=self.threads or os.cpu_count()) as pool:
             try:
@@ -110,9 +112,11 @@ class Retriever:
         if queries.ndim != 3 or queries.shape[2] != self._index.dim:
             shape = queries.shape[1:]
             raise ValueError(f"a query has shape {shape}; (m, {self._index.dim}) or ({self._index.dim},) is wanted")
-        if not np.isfinite(queries).all():
-            raise ValueError("a query holds a value that is not finite; remove or repair it")
-        return queries.astype(np.float32, copy=False)
+        with np.errstate(over="ignore"):
+            singles = queries.astype(np.float32, copy=False)
+        if not np.isfinite(singles).all():
+            raise ValueError("a query holds a value that is not finite or beyond float32; remove or repair it")
+        return singles
 
     def _answer(
         self, query: npt.NDArray[np.float32], N: int, K: int | None, threads: int | None, given_up: Event | None = None
@@ -133,6 +137,7 @@ class Retriever:
             progress=False,
             stop=(lambda _: given_up.is_set()) if given_up and len(rows) > _LONG else None,
         )
+        chosen = replace(chosen, _files=self._index.files)
         picks = chosen.indices
         return Retrieved(rows[picks], chosen.scores, embeddings[picks], rows, chosen)
 
@@ -161,8 +166,12 @@ class Retriever:
 class _Faiss:
     """A Faiss index, of which some answers may be missing."""
 
+    columns: list[str] | None
+    files: tuple[str, ...]
+
     def __init__(self, index: Any) -> None:
         self.index = index
+        self.columns, self.files = None, ()
         self.dim = int(index.d)
         self.by_inner_product = index.metric_type == 0
 
@@ -191,8 +200,13 @@ class _Rows:
     by_inner_product = True
 
     def __init__(self, rows: Any) -> None:
-        array = np.load(rows, mmap_mode="r") if _is_npy(rows) else _inputs.floats(rows, "index")
-        if array.ndim != 2:
+        self.files = files_of(rows)
+        if _is_npy(rows):
+            # Whether it is one that can be mapped, in the words that everything else is refused with.
+            _inputs.data(rows, "index")
+            rows = np.load(rows, mmap_mode="r")
+        array, self.columns = _inputs.named_floats(rows, "index")
+        if array.ndim != 2 or not array.size:
             raise ValueError(f"the index has shape {array.shape}; rows by columns are wanted")
         self.array = array
         self.rows, self.dim = array.shape
@@ -201,8 +215,9 @@ class _Rows:
         self, query: npt.NDArray[np.float32], count: int
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         step = max(1, _BLOCK // self.dim)
-        blocks = [self.array[at : at + step] @ query for at in range(0, self.rows, step)]
-        near = np.concatenate(blocks).astype(np.float32, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            blocks = [self.array[at : at + step] @ query for at in range(0, self.rows, step)]
+            near = np.concatenate(blocks).astype(np.float32, copy=False)
         lost = np.flatnonzero(~np.isfinite(near))
         if len(lost):
             raise ValueError(f"row {lost[0]} of the index holds a value that is not finite or too large; remove or repair it")

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from homing import _homing, _inputs, _notebook
+from homing._files import check_output
 from homing._homing import Task
-from homing._write import write_beside
 
 if TYPE_CHECKING:
     import pandas
@@ -99,6 +99,7 @@ class Selection:
     _names: tuple[str, str | None] = field(default=("an array", None))
     _task: Task | None = field(default=None)
     _ids: list[str] | None = field(default=None)
+    _files: tuple[str, ...] = field(default=())
 
     @property
     def noise_std(self) -> float:
@@ -181,6 +182,7 @@ class Selection:
         threads: int | None = None,
     ) -> None:
         """Writes a page that shows the picks and why; `ids` and `labels` name the rows of the pool on it."""
+        out = check_output(path, self._files)
         named = None if ids is None else list(map(str, ids))
         labelled = None if labels is None else list(map(str, labels))
         for what, names in (("ids", named), ("labels", labelled)):
@@ -200,4 +202,4 @@ class Selection:
             labels=labelled,
             threads=_inputs.threads(threads),
         )
-        write_beside(path, page)
+        _homing.write_page(out, page)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Mapping
+from threading import RLock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from homing import _inputs
+from homing._files import files_of
 from homing._homing import Data
 from homing._inputs import Embeddings, Rows
 from homing._progress import Progress
@@ -24,6 +26,8 @@ class Selector:
     A batch counts as observed as soon as it is chosen: the next one is conditioned on it and offers none of its rows again.
     :meth:`forget` gives rows back that did not get a label after all. The batches are those of one long call of
     :func:`homing.select` with as many picks a round.
+
+    Threads may share a selector: they take turns, and no two get the same row.
 
     The arguments are those of :func:`homing.select`; `pool` may be replaced with :meth:`update` when a model embeds it anew.
 
@@ -77,6 +81,8 @@ class Selector:
         self._picked: list[int] = []
         self._others: list[int] = []
         self._data: Data | None = None
+        self._files = files_of(observed)
+        self._lock, self._choosing = RLock(), False
         if observed is not None:
             known, points = observed_of(observed, self._view())
             if points is not None and observed_points is not None:
@@ -134,33 +140,42 @@ class Selector:
     @property
     def observed(self) -> npt.NDArray[np.int64]:
         """The rows that are labelled, or about to be."""
-        return np.array([*self._others, *self._picked], dtype=np.int64)
+        with self._lock:
+            return np.array([*self._others, *self._picked], dtype=np.int64)
 
     def observe(self, indices: Rows | None) -> None:
         """Takes rows as labelled; those that are already stay so."""
         if indices is None:
             return
-        rows = self._view().rows
-        named = _inputs.rows(indices, "observed rows", rows).tolist()
-        known = {*self._others, *self._picked}
-        self._others += [row for row in dict.fromkeys(named) if row not in known]
+        with self._lock:
+            named = _inputs.rows(indices, "observed rows", self._view().rows).tolist()
+            known = {*self._others, *self._picked}
+            # A list of its own: a copy of the selector has the old one.
+            self._others = [*self._others, *(row for row in dict.fromkeys(named) if row not in known)]
 
     def forget(self, indices: Rows) -> None:
         """Takes rows as not labelled: they may be picked again."""
-        gone = set(_inputs.rows(indices, "forgotten rows", self._view().rows).tolist())
-        for row in gone.difference(self._others, self._picked):
-            raise ValueError(f"row {row} was not observed, so it cannot be forgotten")
-        self._others = [row for row in self._others if row not in gone]
-        self._picked = [row for row in self._picked if row not in gone]
+        with self._lock:
+            gone = set(_inputs.rows(indices, "forgotten rows", self._view().rows).tolist())
+            for row in gone.difference(self._others, self._picked):
+                raise ValueError(f"row {row} was not observed, so it cannot be forgotten")
+            self._others = [row for row in self._others if row not in gone]
+            self._picked = [row for row in self._picked if row not in gone]
 
     def update(self, pool: Embeddings, probabilities: Embeddings | None = None) -> None:
         """Replaces the embeddings of the pool, whose rows stay who they are: after the model has learned."""
-        data = _inputs.data(pool, "pool", column=self._inputs.get("embedding"))
-        if data.rows != self._view().rows:
-            raise ValueError(f"the pool has {self._view().rows} rows, but {data.rows} came; its rows must stay who they are")
-        self._pool, self._data = pool, data
-        if probabilities is not None:
-            self._probabilities = probabilities
+        with self._lock:
+            column, old = self._inputs.get("embedding"), self._view()
+            data = _inputs.data(pool, "pool", column=column)
+            if data.columns and old.columns and sorted(data.columns) == sorted(old.columns):
+                # Points that were observed have the order of the first.
+                data = _inputs.data(pool, "pool", column=column, wanted=old.columns)
+            rows = old.rows
+            if data.rows != rows:
+                raise ValueError(f"the pool has {rows} rows, but {data.rows} came; its rows must stay who they are")
+            self._pool, self._data = pool, data
+            if probabilities is not None:
+                self._probabilities = probabilities
 
     def next_batch(
         self,
@@ -180,22 +195,35 @@ class Selector:
         settings = {**self._settings}
         if progress is not None:
             settings["progress"] = progress
-        question = self._question(targets, probabilities)
-        question.pool_name = _inputs.name(self._pool, "an array")
-        if self._data is None:
-            self._data = question.pool
-        batch = question.select(
-            n, stop=stop, budget=self._budget_left(), made=len(self._picked), **{"round_size": n, **settings}
-        )
-        if observe:
-            self._picked += batch.indices.tolist()
-        return batch
+        with self._lock:
+            if self._choosing:
+                raise ValueError("next_batch was called by what it tells its picks to; wait until it has returned")
+            self._choosing = True
+            try:
+                question = self._question(targets, probabilities)
+                question.pool_name = _inputs.name(self._pool, "an array")
+                question.files = (*question.files, *self._files, *files_of(self._pool))
+                if self._data is None:
+                    self._data = question.pool
+                batch = question.select(
+                    n, stop=stop, budget=self._budget_left(), made=len(self._picked), **{"round_size": n, **settings}
+                )
+                if observe:
+                    self._picked = [*self._picked, *batch.indices.tolist()]
+                return batch
+            finally:
+                self._choosing = False
 
     def __repr__(self) -> str:
-        return f"Selector({self._view().rows:,} rows, {len(self.observed):,} observed, rule={self._settings['rule']!r})"
+        with self._lock:
+            rows, observed = self._view().rows, len(self.observed)
+        return f"Selector({rows:,} rows, {observed:,} observed, rule={self._settings['rule']!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "_data": None}
+        with self._lock:
+            state = {**self.__dict__, "_data": None, "_choosing": False}
+        # A lock belongs to its process.
+        del state["_lock"]
         if _Mapped.can_hold(self._pool):
             state["_pool"] = _Mapped(self._pool)
         if isinstance(self._points, Data):
@@ -204,6 +232,7 @@ class Selector:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._lock = RLock()
         if isinstance(self._pool, _Mapped):
             self._pool = self._pool.open()
 

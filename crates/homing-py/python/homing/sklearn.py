@@ -106,9 +106,10 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
         if estimator is not None:
             probabilities = np.ascontiguousarray(estimator.predict_proba(self.pool_))
         aim = self.targets_ if targets is None else targets
-        batch = self.selector_.next_batch(aim, self.n_select if n is None else n, probabilities=probabilities)
-        self.selection_ = batch
-        self.indices_ = np.concatenate([self.indices_, batch.indices])
+        with self.selector_._lock:
+            batch = self.selector_.next_batch(aim, self.n_select if n is None else n, probabilities=probabilities)
+            self.selection_ = batch
+            self.indices_ = np.concatenate([self.indices_, batch.indices])
         return batch.indices
 
     def fit_select(self, X: Embeddings, y: Any = None, **more: Any) -> npt.NDArray[np.int64]:
@@ -124,6 +125,7 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
     def forget(self, indices: Rows) -> TargetedSelector:
         """Takes rows as not labelled."""
         check_is_fitted(self, "selector_")
-        self.selector_.forget(indices)
-        self.indices_ = self.indices_[np.isin(self.indices_, self.selector_.observed)]
+        with self.selector_._lock:
+            self.selector_.forget(indices)
+            self.indices_ = self.indices_[np.isin(self.indices_, self.selector_.observed)]
         return self

@@ -9,16 +9,6 @@ import numpy.typing as npt
 
 from homing import _homing, _inputs
 from homing._diagnose import Bounds
-from homing._homing import (
-    calibrated_width,
-    confidence_width,
-    gaussian_growth,
-    guarantee,
-    laplace_growth,
-    linear_growth,
-    matern_growth,
-    objective_bound,
-)
 from homing._inputs import Embeddings, Rows
 from homing._question import Question
 
@@ -47,7 +37,52 @@ class Constants(NamedTuple):
 
 def sampled(weight: float, size: int, rounds: int) -> Sampled:
     """Lemma F.1 for a target drawn with probability `weight` in each of `size` draws a round, after so many rounds."""
-    return Sampled(*_homing.sampled(weight, size, rounds))
+    size, rounds = _inputs.whole(size, "size", 0), _inputs.whole(rounds, "rounds", 0)
+    return Sampled(*_homing.sampled(_inputs.real(weight, "weight"), size, rounds))
+
+
+def guarantee(ratio: float) -> float:
+    """1 − e^−κ: the share of the best batch's information that ITL's has at least (Theorem C.2)."""
+    return _homing.guarantee(_inputs.real(ratio, "ratio"))
+
+
+def objective_bound(capacity: float, n: int) -> float:
+    """γ_n/n, which Γ_{n−1} does not exceed where the pool is among the targets and ITL chose the first n rows (Eq. 7)."""
+    return _homing.objective_bound(_inputs.real(capacity, "capacity"), _inputs.whole(n, "n", 1))
+
+
+def confidence_width(norm: float, noise_std: float, capacity: float, delta: float) -> float:
+    """β_n(δ) = ‖f*‖ + ρ·√(2(γ_n + 1 + ln(1/δ))), as Theorem 3.2 states it; for ρ < 1 it is too narrow."""
+    width = _inputs.real(norm, "norm"), _inputs.real(noise_std, "noise_std"), _inputs.real(capacity, "capacity")
+    return _homing.confidence_width(*width, _inputs.real(delta, "delta"))
+
+
+def calibrated_width(norm: float, capacity: float, delta: float) -> float:
+    """‖f*‖ + √(2(γ_n + ln(1/δ))): the width for which the band of Theorem 3.2 holds whatever ρ is."""
+    return _homing.calibrated_width(
+        _inputs.real(norm, "norm"), _inputs.real(capacity, "capacity"), _inputs.real(delta, "delta")
+    )
+
+
+def linear_growth(n: float, dim: int) -> float:
+    """d·ln n: how fast γ_n grows with the linear kernel."""
+    return _homing.linear_growth(_inputs.real(n, "n"), _inputs.whole(dim, "dim", 1))
+
+
+def gaussian_growth(n: float, dim: int) -> float:
+    """lnᵈ⁺¹ n: with the Gaussian kernel."""
+    return _homing.gaussian_growth(_inputs.real(n, "n"), _inputs.whole(dim, "dim", 1))
+
+
+def laplace_growth(n: float, dim: int) -> float:
+    """n^(d/(1+d)) · ln^(1/(1+d)) n: with the Laplace kernel."""
+    return _homing.laplace_growth(_inputs.real(n, "n"), _inputs.whole(dim, "dim", 1))
+
+
+def matern_growth(n: float, dim: int, smoothness: float) -> float:
+    """n^(d/(2ν+d)) · ln^(2ν/(2ν+d)) n: with the Matérn kernel of smoothness ν."""
+    smoothness = _inputs.real(smoothness, "smoothness")
+    return _homing.matern_growth(_inputs.real(n, "n"), _inputs.whole(dim, "dim", 1), smoothness)
 
 
 class Model:
@@ -74,6 +109,7 @@ class Model:
     ) -> None:
         question = Question(pool, targets, **inputs)
         self._rows = question.pool.rows
+        noise_std = _inputs.real_or_none(noise_std, "noise_std")
         self._model = _homing.Model(question.task, noise_std, self._named(observed), _inputs.threads(threads))
 
     def _named(self, rows: Rows | None) -> list[int]:
@@ -141,7 +177,8 @@ class Model:
 
         The variances are those before the first row and after each.
         """
-        rows, variances = self._model.boundary(target, goal, most)
+        target, most = _inputs.whole(target, "target", 0), _inputs.whole(most, "most", 0)
+        rows, variances = self._model.boundary(target, _inputs.real(goal, "goal"), most)
         return np.array(rows, dtype=np.int64), np.array(variances)
 
     def constants(self) -> Constants:

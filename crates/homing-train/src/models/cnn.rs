@@ -24,8 +24,8 @@ pub struct Cnn {
     shape: [usize; 3],
 }
 
-const CHANNELS: [usize; 3] = [32, 64, 128];
-const HIDDEN: usize = 256;
+pub(super) const CHANNELS: [usize; 3] = [32, 64, 128];
+pub(super) const HIDDEN: usize = 256;
 
 impl Cnn {
     /// For images of `shape`, at least 8 × 8 pixels.

@@ -2,6 +2,7 @@
 
 mod cnn;
 pub mod efficientnet;
+mod extent;
 mod last_block;
 mod mlp;
 
@@ -11,9 +12,12 @@ pub use cnn::Cnn;
 pub use last_block::LastBlock;
 pub use mlp::Mlp;
 
+use extent::Extent;
+
 use crate::draw::Draw;
 use crate::learner::Learner;
 use crate::network::Network;
+use crate::weights::parse;
 use crate::{Error, Result};
 
 /// Pixels from 0 to 255 are seen as −1 to 1.
@@ -27,13 +31,22 @@ pub fn network(name: &str, shape: &[usize], classes: usize, device: &Device) -> 
     let draw = &mut Draw::new(0, 0, device);
     let size = shape.iter().product();
     let scale = if shape.len() == 3 { PIXELS } else { AS_THEY_ARE };
+    let rows = |widths: &[usize], draw: &mut Draw| -> Result<Box<dyn Learner>> {
+        Extent::mlp(size, widths, classes).check(name, shape)?;
+        Ok(Box::new(Network::new(Mlp::new(size, widths, classes, draw), device, scale)))
+    };
     match (name, name.strip_prefix("mlp:").map(widths), shape) {
+        _ if classes == 0 => Err(Error::Setting("a network needs classes to tell apart; give two or more".into())),
         ("cnn", _, &[channels, height, width]) if height >= 8 && width >= 8 => {
-            Ok(Box::new(Network::new(Cnn::new([channels, height, width], classes, draw), device, scale)))
+            let shape = [channels, height, width];
+            Extent::cnn(shape, classes).check(name, &shape)?;
+            Ok(Box::new(Network::new(Cnn::new(shape, classes, draw), device, scale)))
         }
-        ("cnn", ..) => Err(Error::Setting(format!("cnn takes images of at least 8 × 8 pixels, these are {shape:?}"))),
-        ("linear", ..) => Ok(Box::new(Network::new(Mlp::new(size, &[], classes, draw), device, scale))),
-        (_, Some(Some(widths)), _) => Ok(Box::new(Network::new(Mlp::new(size, &widths, classes, draw), device, scale))),
+        ("cnn", ..) => Err(Error::Setting(format!(
+            "cnn takes images of at least 8 × 8 pixels, these are {shape:?}; give --size 8 or more, or --model linear"
+        ))),
+        ("linear", ..) => rows(&[], draw),
+        (_, Some(Some(widths)), _) => rows(&widths, draw),
         _ => Err(Error::Setting(format!("there is no network {name:?}; use {NAMES}"))),
     }
 }
@@ -55,11 +68,12 @@ fn widths(list: &str) -> Option<Vec<usize>> {
 
 /// How many outputs a network with these weights, a safetensors file, has.
 pub fn outputs(weights: &[u8]) -> Result<usize> {
-    let unfit = |reason: String| Error::Weights { reason };
-    let tensors = safetensors::SafeTensors::deserialize(weights).map_err(|error| unfit(error.to_string()))?;
-    match tensors.tensor(LAST).map(|tensor| tensor.shape().to_vec()).as_deref() {
-        Ok(&[_, outputs]) => Ok(outputs),
-        _ => Err(unfit(format!("they have no tensor {LAST}, inputs × outputs"))),
+    match parse(weights)?.tensor(LAST).map(|tensor| tensor.shape().to_vec()).as_deref() {
+        Ok(&[_, outputs]) if outputs > 0 => Ok(outputs),
+        _ => {
+            let reason = format!("they have no tensor {LAST}, inputs × outputs; give weights that a run has left");
+            Err(Error::Weights { reason })
+        }
     }
 }
 

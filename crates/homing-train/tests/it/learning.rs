@@ -1,6 +1,10 @@
 //! Fitting, stopping, saving.
 
+use half::{bf16, f16};
 use homing_train::{Curve, Learner, Lesson, Network, Until, accuracy, models};
+
+use safetensors::tensor::{TensorView, serialize};
+use safetensors::{Dtype, SafeTensors};
 
 use crate::world::{Bars, cnn};
 
@@ -23,6 +27,47 @@ fn a_network_learns_what_it_is_shown() {
     assert!(curve.epochs[11].loss < 0.5 * curve.epochs[0].loss, "{curve:?}");
     let test = Bars::new(60, 3, 3);
     assert!(accuracy(&network, test.labelled()).unwrap() > 0.9);
+}
+
+/// A number in another type.
+type Number<'a> = &'a dyn Fn(f32) -> Vec<u8>;
+
+/// The same file with its numbers in another type.
+fn retyped(file: &[u8], dtype: Dtype, number: impl Fn(f32) -> Vec<u8>) -> Vec<u8> {
+    let read = |data: &[u8]| -> Vec<u8> {
+        data.as_chunks().0.iter().flat_map(|&bytes| number(f32::from_le_bytes(bytes))).collect()
+    };
+    let file = SafeTensors::deserialize(file).unwrap();
+    let data: Vec<_> = file.iter().map(|(name, tensor)| (name, tensor.shape().to_vec(), read(tensor.data()))).collect();
+    let view = |(name, shape, data)| (name, TensorView::new(dtype, shape, data).unwrap());
+    serialize(data.iter().map(|(name, shape, data)| view((name, shape.clone(), data))), None).unwrap()
+}
+
+#[test]
+fn weights_of_every_float_are_taken_and_others_refused() {
+    let (mut network, _) = taught(Until::Epochs(1), 0);
+    let saved = network.save().unwrap();
+    let test = Bars::new(20, 3, 3);
+    let outputs = |network: &Network<models::Cnn>| network.look(test.examples()).unwrap().outputs;
+    let single = outputs(&network);
+    let types: [(Dtype, Number<'_>, f32); 3] = [
+        (Dtype::F64, &|number| f64::from(number).to_le_bytes().to_vec(), 0.0),
+        (Dtype::F16, &|number| f16::from_f32(number).to_le_bytes().to_vec(), 0.01),
+        (Dtype::BF16, &|number| bf16::from_f32(number).to_le_bytes().to_vec(), 0.05),
+    ];
+    for (dtype, number, error) in types {
+        network.start_from(retyped(&saved, dtype, number)).unwrap();
+        let apart = outputs(&network).iter().zip(&single).map(|(one, two)| (one - two).abs()).fold(0.0, f32::max);
+        assert!(apart <= error, "{dtype}: {apart}");
+        // It is a network like any other.
+        let lesson = lesson(&test, None, Until::Epochs(1), 0);
+        network.fit(&lesson).unwrap();
+        assert_eq!(network.save().unwrap().len(), saved.len());
+    }
+    let integers = retyped(&saved, Dtype::I32, |number| (number as i32).to_le_bytes().to_vec());
+    let message = network.load(integers).unwrap_err().to_string();
+    assert!(message.contains("conv1.bias holds I32, not floats; save the weights as float32"), "{message}");
+    assert!(network.load(b"no file".to_vec()).unwrap_err().to_string().contains("is no safetensors file"));
 }
 
 #[test]

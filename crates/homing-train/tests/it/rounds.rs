@@ -62,9 +62,10 @@ impl World {
     }
 
     fn go(&self, settings: &Settings, folder: &Path, oracle: &mut dyn Oracle) -> Result<Vec<Round>, Error> {
-        let mut run = Run::open(folder)?;
+        let problem = self.problem();
+        let mut run = Run::open(folder, &problem, settings)?;
         let mut rounds = run.rounds().to_vec();
-        fine_tune(&self.problem(), settings, &mut cnn(3, 0), oracle, &mut run, |round, _| {
+        fine_tune(&problem, settings, &mut cnn(3, 0), oracle, &mut run, |round, _| {
             rounds.push(round.clone());
             Ok(())
         })?;
@@ -141,10 +142,48 @@ fn leftovers_of_a_crash_are_cleared_away() {
     world.go(&two, broken.path(), &mut Known(&world.known)).unwrap();
     // As if killed between writing the network of round 3 and its record, in the middle of another file.
     fs::write(broken.path().join("model-0003.safetensors"), b"half").unwrap();
-    fs::write(broken.path().join(".homing-x"), b"half").unwrap();
-    fs::write(broken.path().join("rounds/.homing-y"), b"half").unwrap();
+    fs::write(broken.path().join(".homing-aB3xYz"), b"half").unwrap();
+    fs::write(broken.path().join("rounds/.homing-000000"), b"half").unwrap();
     world.go(&settings(), broken.path(), &mut Known(&world.known)).unwrap();
     assert_eq!(files(broken.path()), files(whole.path()));
+}
+
+#[test]
+fn files_that_the_run_did_not_make_stay() {
+    let world = World::new();
+    let folder = tempfile::tempdir().unwrap();
+    let two = Settings { rounds: 2, ..settings() };
+    world.go(&two, folder.path(), &mut Known(&world.known)).unwrap();
+    let own = [
+        "model-notes.txt",
+        "model-best.safetensors",
+        "model-0001.safetensors.bak",
+        "model-1.safetensors",
+        "model-0009.safetensors",
+        ".homing-settings",
+        "rounds/.homing-",
+    ];
+    own.iter().for_each(|name| fs::write(folder.path().join(name), "mine").unwrap());
+    world.go(&settings(), folder.path(), &mut Known(&world.known)).unwrap();
+    for name in own {
+        assert_eq!(fs::read(folder.path().join(name)).unwrap(), b"mine", "{name}");
+    }
+}
+
+/// JSON has no such number.
+#[test]
+fn a_lesson_whose_loss_was_no_number_can_be_taken_up() {
+    let world = World::new();
+    let folder = tempfile::tempdir().unwrap();
+    let two = Settings { rounds: 2, ..settings() };
+    world.go(&two, folder.path(), &mut Known(&world.known)).unwrap();
+    let path = folder.path().join("rounds/0002.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    record["curve"]["epochs"][1]["loss"] = serde_json::Value::Null;
+    record["picks"][0]["score"] = serde_json::Value::Null;
+    fs::write(&path, record.to_string()).unwrap();
+    let rounds = world.go(&settings(), folder.path(), &mut Known(&world.known)).unwrap();
+    assert!(rounds[1].curve.as_ref().unwrap().epochs[1].loss.is_nan() && rounds[1].picks[0].score.is_nan());
 }
 
 #[test]
@@ -250,6 +289,10 @@ fn settings_that_cannot_be_are_refused() {
     assert!(message.contains("at least one pick"), "{message}");
     let message = refused(Settings { until: Until::ValidationDrops { patience: 1, most: 9 }, ..settings() });
     assert!(message.contains("needs validation examples"), "{message}");
+    let message = refused(Settings { noise_std: Some(0.0), ..settings() });
+    assert!(message.contains("the noise is 0"), "{message}");
+    let message = refused(Settings { rounds: 0, ..settings() });
+    assert!(message.contains("from 1 to"), "{message}");
     let message = refused(Settings { rule: "itll".into(), ..settings() });
     assert!(message.contains("itl"), "{message}");
     assert!("laplace".parse::<Sigma>().unwrap_err().to_string().contains("laplace-kronecker"));

@@ -1,13 +1,17 @@
 //! The TOML file of an experiment: lines to compare, what they have in common, and what the paper says of them.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use homing_pool::read_file;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::check;
 use super::setting::Setting;
+
+/// Bytes that a file may have: the longest of ours has three thousand.
+const MOST_BYTES: u64 = 1 << 20;
 
 macro_rules! own {
     ($name:literal) => {
@@ -16,7 +20,7 @@ macro_rules! own {
 }
 
 /// The experiments that the binary carries.
-const OWN: [(&str, &str); 22] = [
+pub(super) const OWN: [(&str, &str); 22] = [
     own!("mnist-main"),
     own!("cifar-main"),
     own!("batch-selection"),
@@ -47,6 +51,9 @@ const OWN: [(&str, &str); 22] = [
 pub struct Plan {
     #[serde(skip)]
     pub name: String,
+    /// What messages call it.
+    #[serde(skip)]
+    pub file: String,
     pub title: String,
     /// Where the paper has it; empty where it is not the paper's.
     #[serde(default)]
@@ -55,7 +62,7 @@ pub struct Plan {
     like: Option<String>,
     /// Names that the data may have in the folder of data; the first that is there is taken.
     #[serde(default)]
-    data: Vec<String>,
+    pub data: Vec<String>,
     #[serde(default)]
     pub seeds: u64,
     /// What differs from the paper.
@@ -63,9 +70,9 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Of `homing finetune`, for every line.
     #[serde(default)]
-    arguments: Table,
+    pub arguments: Table,
     /// What is different with --quick.
-    quick: Option<Quick>,
+    pub quick: Option<Quick>,
     pub lines: Vec<Line>,
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -74,9 +81,9 @@ pub struct Plan {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quick {
-    seeds: Option<u64>,
+    pub seeds: Option<u64>,
     #[serde(default)]
-    arguments: Table,
+    pub arguments: Table,
 }
 
 /// A line of a figure or a row of a table.
@@ -88,7 +95,7 @@ pub struct Line {
     pub paper: Vec<[f64; 2]>,
     /// Of `homing finetune`, for this line. A list makes a series of each of its values.
     #[serde(flatten)]
-    arguments: Table,
+    pub arguments: Table,
 }
 
 /// What the paper says, so that it can be tested.
@@ -167,13 +174,6 @@ impl Series {
     }
 }
 
-/// One series with one seed: a run of `homing finetune`.
-pub struct Cell {
-    pub series: Series,
-    pub seed: u64,
-    pub arguments: Vec<String>,
-}
-
 /// Names of the experiments that the binary carries.
 pub fn names() -> impl Iterator<Item = &'static str> {
     OWN.into_iter().map(|(name, _)| name)
@@ -183,56 +183,33 @@ impl Plan {
     /// One that the binary carries, or a file.
     pub fn open(name: &str) -> Result<Self> {
         if let Some((name, text)) = OWN.into_iter().find(|(own, _)| *own == name) {
-            return Self::parse(name, text);
+            return Self::parse(name, &format!("{name}.toml"), text);
         }
         let path = Path::new(name);
         if path.extension().is_none_or(|extension| extension != "toml") {
             bail!("there is no experiment {name:?}; `homing experiment list` names them, and a TOML file may be given");
         }
-        let text = fs::read_to_string(path).with_context(|| format!("{name} cannot be read"))?;
-        Self::parse(&path.file_stem().unwrap_or_default().to_string_lossy(), &text)
+        let bytes = read_file(path, MOST_BYTES)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| anyhow!("{name} is not UTF-8; save it as that"))?;
+        Self::parse(&path.file_stem().unwrap_or_default().to_string_lossy(), name, text)
     }
 
-    fn parse(name: &str, text: &str) -> Result<Self> {
+    /// `file` is what messages call the text.
+    pub(super) fn parse(name: &str, file: &str, text: &str) -> Result<Self> {
         let refused = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-            anyhow!("{name}.toml, line {line}: {}", error.message().replace('\n', ", "))
+            let before = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = 1 + text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count();
+            anyhow!("{file}, line {line}: {}; correct that line", check::printable(error.message()))
         };
-        let mut plan = Self { name: name.into(), ..toml::from_str(text).map_err(refused)? };
-        if let Some(like) = plan.like.take() {
-            plan.begin_with(Setting::named(&like).with_context(|| format!("{name}.toml cannot be used"))?);
-        }
-        let missing = [
-            (plan.data.is_empty(), "data = [\"FILE\"]"),
-            (plan.seeds == 0, "seeds = NUMBER"),
-            (plan.rounds() == 0, "rounds = NUMBER among its arguments"),
-            (plan.lines.is_empty(), "a line"),
-        ];
-        if let Some((_, what)) = missing.into_iter().find(|(missing, _)| *missing) {
-            bail!("{name}.toml needs {what}");
-        }
-        let known: Vec<String> = plan.series().iter().map(Series::label).collect();
-        for (at, line) in plan.lines.iter().enumerate() {
-            if line.varied().count() > 1 {
-                bail!("line {:?} has two lists; one argument of a line can vary", line.name);
-            }
-            if plan.lines[..at].iter().any(|other| other.name == line.name) {
-                bail!("two lines are called {:?}; give each a name of its own", line.name);
-            }
-        }
-        for claim in &plan.claims {
-            let named = claim.higher.iter().chain(&claim.lower).chain(claim.same.iter().flatten());
-            if let Some(unknown) = named.into_iter().find(|name| !known.contains(*name)) {
-                let near = known.iter().filter(|label| label.starts_with(&format!("{unknown}, "))).cloned();
-                let near = near.collect::<Vec<_>>().join("\" or \"");
-                let near = if near.is_empty() { known.join("\", \"") } else { near };
-                bail!("the claim {:?} names {unknown:?}, which is no line; name \"{near}\"", claim.says);
-            }
-            if claim.same.is_some() == claim.higher.is_some() || claim.higher.is_some() == claim.lower.is_empty() {
-                bail!("the claim {:?} needs either higher and lower, or same", claim.says);
-            }
-        }
-        Ok(plan)
+        let read: Self = toml::from_str(text).map_err(refused)?;
+        let mut plan = Self { name: name.into(), file: file.into(), ..read };
+        let known = plan.like.take().map(|like| Setting::named(&like)).transpose();
+        let finish = |setting: Option<Setting>| {
+            setting.into_iter().for_each(|setting| plan.begin_with(setting));
+            check::check(&plan)?;
+            Ok(plan)
+        };
+        known.and_then(finish).with_context(|| file.to_owned())
     }
 
     /// Takes what the file does not say itself.
@@ -252,7 +229,7 @@ impl Plan {
     /// The version of minutes.
     pub fn quick(mut self) -> Result<Self> {
         let Some(quick) = self.quick.take() else {
-            bail!("{} has no quick version; leave --quick out, or give --seeds and --rounds", self.name);
+            bail!("{} has no quick version; leave --quick out, or give --seeds and --rounds", self.file);
         };
         self.name.push_str("-quick");
         self.notes.insert(0, "The quick version: fewer rounds, seeds and images.".into());
@@ -275,8 +252,10 @@ impl Plan {
         self
     }
 
+    /// The most that a series has.
     pub fn rounds(&self) -> usize {
-        self.arguments.get("rounds").and_then(Value::as_integer).map_or(0, |rounds| rounds as usize)
+        let own = self.lines.iter().flat_map(Line::series).filter_map(|(_, own)| rounds_of(&own));
+        own.chain(rounds_of(&self.arguments)).max().unwrap_or(0)
     }
 
     pub fn series(&self) -> Vec<Series> {
@@ -294,40 +273,11 @@ impl Plan {
         let at = line.series().iter().position(|(own, _)| own == series)?;
         line.paper.get(at).copied()
     }
-
-    /// Every series with every seed from the first on.
-    pub fn cells(&self, folder: &Path, first: u64) -> Result<Vec<Cell>> {
-        let data = self.data(folder)?;
-        let mut cells = Vec::new();
-        for (series, own) in self.lines.iter().flat_map(Line::series) {
-            let mut arguments = self.arguments.clone();
-            arguments.extend(own);
-            for seed in first..first + self.seeds {
-                let arguments = written(&data, &arguments, folder, seed)?;
-                cells.push(Cell { series: series.clone(), seed, arguments });
-            }
-        }
-        Ok(cells)
-    }
-
-    fn data(&self, folder: &Path) -> Result<PathBuf> {
-        if self.data == ["digits"] {
-            return Ok("digits".into());
-        }
-        let found = self.data.iter().map(|name| folder.join(name)).find(|path| path.exists());
-        found.with_context(|| {
-            let names = self.data.join(" or ");
-            format!(
-                "{} has no {names}; name the folder of the data with --data, or see `homing data fetch`",
-                folder.display()
-            )
-        })
-    }
 }
 
 impl Line {
     /// Its series, each with the arguments that are the line's own.
-    fn series(&self) -> Vec<(Series, Table)> {
+    pub fn series(&self) -> Vec<(Series, Table)> {
         let of = |varied: Option<(&String, &Value)>| {
             let value = varied.map_or_else(String::new, |(_, value)| shown(value));
             let mut arguments = self.arguments.clone();
@@ -340,35 +290,17 @@ impl Line {
         }
     }
 
-    fn varied(&self) -> impl Iterator<Item = (&String, &Vec<Value>)> {
+    pub fn varied(&self) -> impl Iterator<Item = (&String, &Vec<Value>)> {
         self.arguments.iter().filter_map(|(name, value)| Some((name, value.as_array()?)))
     }
 }
 
-/// The command line of `homing finetune`.
-fn written(data: &Path, arguments: &Table, folder: &Path, seed: u64) -> Result<Vec<String>> {
-    let mut words = vec![data.display().to_string(), format!("--seed={seed}"), "--against=none".into()];
-    for (name, value) in arguments {
-        match value {
-            Value::Boolean(true) => words.push(format!("--{name}")),
-            Value::Boolean(false) => {}
-            Value::String(file) if name == "weights" => {
-                let path = folder.join(file);
-                if !path.exists() {
-                    bail!(
-                        "{} has no {file}; put the network's weights there, or name their folder with --data",
-                        folder.display()
-                    );
-                }
-                words.push(format!("--weights={}", path.display()));
-            }
-            value => words.push(format!("--{name}={}", shown(value))),
-        }
-    }
-    Ok(words)
+/// The rounds that arguments ask for.
+pub fn rounds_of(arguments: &Table) -> Option<usize> {
+    arguments.get("rounds").and_then(Value::as_integer).and_then(|rounds| usize::try_from(rounds).ok())
 }
 
 /// A value as the command line has it.
-fn shown(value: &Value) -> String {
+pub fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -7,11 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use homing_pool::disk;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::plan::Cell;
+use super::cells::Cell;
 use crate::interrupt::Told;
-use crate::terminal::seconds;
+use crate::terminal::{note, seconds};
 
 /// How often the processes are looked at.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -19,16 +20,15 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A cell and where it runs.
 pub struct Place<'a> {
     pub cell: &'a Cell,
-    /// Named by what the cell's result depends on, so that experiments share cells.
+    /// Named by the key.
     pub folder: PathBuf,
+    /// All that the cell's result depends on, hashed, so that experiments share cells.
+    key: String,
 }
 
 impl<'a> Place<'a> {
-    /// `data` is a hash of the data and weights, which count wherever their files are.
-    pub fn new(cell: &'a Cell, data: &str, cells: &Path) -> Self {
-        let settings = cell.arguments.iter().filter(|word| word.starts_with("--") && !word.starts_with("--weights="));
-        let key = settings.map(String::as_str).chain([data, env!("CARGO_PKG_VERSION")]).collect::<Vec<_>>().join("\n");
-        Self { cell, folder: cells.join(&blake3::hash(key.as_bytes()).to_hex()[..16]) }
+    pub fn new(cell: &'a Cell, key: &str, cells: &Path) -> Self {
+        Self { cell, folder: cells.join(key), key: key.to_owned() }
     }
 
     pub fn results(&self) -> PathBuf {
@@ -49,22 +49,20 @@ impl<'a> Place<'a> {
         self.folder.with_extension("log")
     }
 
-    fn start(&self, device: &str, threads: usize) -> Result<Child> {
+    /// The cell as a process, which ends when the pipe to its standard input is closed: with this process at the latest,
+    /// whatever ends it.
+    fn start(&self, threads: usize) -> Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("finetune");
+        command.args(["finetune", "--quiet", "--cell", &self.key]);
         if self.folder.join("plan.json").exists() {
             command.arg("--resume").arg(&self.folder);
         } else {
-            command.args(&self.cell.arguments).arg("--device").arg(device).arg("--run").arg(&self.folder);
+            command.arg("--run").arg(&self.folder).args(&self.cell.words);
         }
         let threads = threads.to_string();
         command.env("RAYON_NUM_THREADS", &threads).env("OMP_NUM_THREADS", &threads);
         let log = File::create(self.log()).with_context(|| format!("{} cannot be written", self.log().display()))?;
-        Ok(command.arg("--quiet").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?)
-    }
-
-    fn label(&self) -> String {
-        format!("{}, seed {}", self.cell.series.label(), self.cell.seed)
+        Ok(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log).spawn()?)
     }
 }
 
@@ -81,7 +79,6 @@ pub fn run(
     places: &[Place<'_>],
     rounds: usize,
     jobs: usize,
-    device: &str,
     quiet: bool,
     mut keep: impl FnMut() -> Result<()>,
 ) -> Result<()> {
@@ -101,9 +98,9 @@ pub fn run(
         while running.len() < jobs
             && let Some(place) = waiting.next()
         {
-            match place.start(device, threads) {
+            match place.start(threads) {
                 Ok(child) => running.push(Running { place, child, since: Instant::now(), bar: board.line() }),
-                Err(error) => failed.push((place.label(), format!("{error:#}"))),
+                Err(error) => failed.push((place.cell.label(), format!("{error:#}"))),
             }
         }
         let mut still = Vec::new();
@@ -115,10 +112,10 @@ pub fn run(
                     if status.success() {
                         done += 1;
                         board.done(&one, done);
-                        let _ = fs::remove_file(one.place.log());
+                        let _ = disk::remove_file(&one.place.log());
                         kept = kept.and(keep());
                     } else {
-                        failed.push((one.place.label(), last_line(&one.place.log())));
+                        failed.push((one.place.cell.label(), last_line(&one.place.log())));
                     }
                 }
             }
@@ -143,7 +140,8 @@ pub fn run(
 }
 
 fn last_line(log: &Path) -> String {
-    let text = fs::read_to_string(log).unwrap_or_default();
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     let line = text.lines().last().unwrap_or("it was ended from outside; run the experiment again to go on");
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
@@ -182,7 +180,7 @@ impl Board {
         for one in running {
             let at = one.place.rounds();
             sum += at;
-            one.bar.set_message(format!("{}: round {at} of {rounds}", one.place.label()));
+            one.bar.set_message(format!("{}: round {at} of {rounds}", one.place.cell.label()));
         }
         self.top.set_message(format!("{done} of {} cells done, {} running", self.total, running.len()));
         self.top.set_position(sum as u64);
@@ -190,7 +188,8 @@ impl Board {
 
     fn done(&self, one: &Running<'_>, done: usize) {
         if !self.watched && !self.quiet {
-            eprintln!("{done}/{} {}: {}", self.total, one.place.label(), seconds(one.since.elapsed()));
+            let time = seconds(one.since.elapsed());
+            note(format_args!("{done}/{} {}: {time}", self.total, one.place.cell.label()));
         }
     }
 

@@ -9,10 +9,10 @@ use super::claims;
 use super::plan::{Figure, Plan, When};
 use super::tidy::Tidy;
 use crate::finetune::with_error;
-use crate::terminal::plain_table;
+use crate::terminal::{self, plain_table};
 
 pub fn print(plan: &Plan, tidy: &Tidy) -> Result<()> {
-    let mut out = std::io::stdout();
+    let mut out = terminal::stdout();
     let seeds = tidy.seeds();
     writeln!(out, "{}, {}\n", plan.caption(), if seeds == 1 { "one seed".into() } else { format!("{seeds} seeds") })?;
     writeln!(out, "{}\n", figures(plan, tidy))?;

@@ -5,12 +5,15 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use homing_pool::write_beside;
+use homing_pool::{read_file, write_beside};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Figure, Series, When};
 use super::run::Place;
 use crate::finetune::mean_and_error;
+
+/// Bytes that a table may have: a thousand million for ten million rounds.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// One round of one cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,6 +33,7 @@ pub struct Row {
 #[derive(Deserialize)]
 struct Found {
     rule: String,
+    seed: u64,
     round: usize,
     picks: usize,
     accuracy: Option<f64>,
@@ -49,14 +53,19 @@ pub struct Tidy(pub Vec<Row>);
 impl Tidy {
     pub fn collect<'a>(places: impl IntoIterator<Item = &'a Place<'a>>) -> Result<Self> {
         let mut rows = Vec::new();
-        for Place { cell, folder } in places {
-            let found: Vec<Found> = records(&folder.join("results.csv"))?;
+        for place in places {
+            let (cell, folder, results) = (place.cell, &place.folder, place.results());
+            let found: Vec<Found> = records(&results)?;
             let Some(rule) = found.first().map(|found| &found.rule) else {
-                bail!(
-                    "{} is empty; remove that folder and run the experiment again",
-                    folder.join("results.csv").display()
-                );
+                bail!("{} is empty; remove that folder and run the experiment again", results.display());
             };
+            if found.iter().any(|found| found.rule != *rule || found.seed != cell.seed) {
+                bail!(
+                    "{} has more than {rule} with seed {}; remove that folder and run the experiment again",
+                    results.display(),
+                    cell.seed
+                );
+            }
             let times: Vec<Times> =
                 records(&folder.join(format!("{rule}-{}/times.csv", cell.seed))).unwrap_or_default();
             let times: BTreeMap<usize, Times> = times.into_iter().map(|times| (times.round, times)).collect();
@@ -162,6 +171,7 @@ fn rounded(share: f64) -> f64 {
 
 fn records<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>> {
     let context = || format!("{} cannot be read as results", path.display());
-    let mut reader = csv::Reader::from_path(path).with_context(context)?;
+    let bytes = read_file(path, MOST_BYTES).with_context(context)?;
+    let mut reader = csv::Reader::from_reader(&bytes[..]);
     reader.deserialize().collect::<Result<_, _>>().with_context(context)
 }

@@ -4,13 +4,13 @@
 //! `….part`; work that was interrupted is taken up at its last chunk but one.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use half::f16;
-use homing_pool::{Pool, ReadOptions};
+use homing_pool::{Pool, ReadOptions, disk};
 use rayon::prelude::*;
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
@@ -47,7 +47,7 @@ pub fn feature_maps(
     if let Some(pool) = whole(&path, count) {
         return Ok(Some(Inputs::pool(pool)));
     }
-    fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    disk::create_dir_all(folder).map_err(Error::io(folder))?;
     let mut part = Part::lock(path.with_extension("part"))?;
     // Someone else may have made it while this process waited for the lock.
     if let Some(pool) = whole(&path, count) {
@@ -111,9 +111,9 @@ impl Part {
         // Every chunk is on the disk before the next is begun: only the last can be damaged.
         let rows = (length.saturating_sub(header.len()) / (CHUNK * BYTES)).saturating_sub(1) * CHUNK;
         if rows == 0 {
-            self.file.set_len(0).and_then(|()| self.file.write_all(&header)).map_err(io)?;
+            disk::set_len(&self.file, 0).and_then(|()| disk::write_all(&self.file, &header)).map_err(io)?;
         }
-        self.file.set_len((header.len() + rows * BYTES) as u64).map_err(io)?;
+        disk::set_len(&self.file, (header.len() + rows * BYTES) as u64).map_err(io)?;
         self.rows = rows;
         Ok(())
     }
@@ -126,17 +126,17 @@ impl Part {
             return Err(Error::Weights { reason });
         }
         let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
-        self.file.write_all(&bytes).and_then(|()| self.file.sync_data()).map_err(Error::io(&self.path))?;
+        disk::write_all(&self.file, &bytes).and_then(|()| disk::sync(&self.file)).map_err(Error::io(&self.path))?;
         self.rows += maps.len() / SIZE;
         Ok(())
     }
 
     fn finish(self, path: &Path) -> Result<()> {
-        self.file.sync_all().and_then(|()| fs::rename(&self.path, path)).map_err(Error::io(path))
+        disk::sync(&self.file).and_then(|()| disk::rename(&self.path, path)).map_err(Error::io(path))
     }
 
     fn remove(self) -> Result<()> {
-        match fs::remove_file(&self.path) {
+        match disk::remove_file(&self.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::Io { path: self.path, error }),
             _ => Ok(()),
         }
@@ -156,6 +156,8 @@ fn header(count: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn maps(chunk: usize) -> Vec<f32> {

@@ -13,12 +13,12 @@ mod onnx;
 mod trunk;
 mod weights;
 
-use std::fs;
 use std::path::Path;
 
 use burn::module::Param;
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Tensor, TensorData};
+use homing_pool::read_file;
 
 pub use design::{Activation, Design, Padding};
 pub use maps::{cache_folder, feature_maps};
@@ -26,6 +26,7 @@ pub use trunk::{MAPS, SIDE, Trunk};
 
 use super::last_block::{LastBlock, Start};
 use crate::draw::Draw;
+use crate::weights::most_bytes;
 use crate::{Error, Result};
 use layout::{MAP, WIDTH};
 use weights::Weights;
@@ -41,7 +42,7 @@ pub struct EfficientNet {
 impl EfficientNet {
     /// With the weights of a safetensors file, named as torchvision, timm or efficientnet_pytorch name them.
     pub fn open(path: &Path, design: Design) -> Result<Self> {
-        let bytes = fs::read(path).map_err(Error::io(path))?;
+        let bytes = read_file(path, most_bytes())?;
         Self::from_bytes(&bytes, design)
     }
 

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use half::{bf16, f16};
+use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 
 use super::design::Design;
 use super::names::{NAMINGS, Slot, slots};
+use crate::weights::numbers;
 use crate::{Error, Result};
 
 /// Tensors that a message names before it counts the others.
@@ -78,18 +78,7 @@ fn decode(slot: &Slot, tensor: &TensorView<'_>) -> std::result::Result<Vec<f32>,
         let got: Vec<String> = tensor.shape().iter().map(usize::to_string).collect();
         return Err(format!("is [{}], not [{}]", got.join(", "), want.join(", ")));
     }
-    let data = tensor.data();
-    match tensor.dtype() {
-        Dtype::F32 => Ok(numbers(data, f32::from_le_bytes)),
-        Dtype::F16 => Ok(numbers(data, |bytes| f16::from_le_bytes(bytes).to_f32())),
-        Dtype::BF16 => Ok(numbers(data, |bytes| bf16::from_le_bytes(bytes).to_f32())),
-        Dtype::F64 => Ok(numbers(data, |bytes| f64::from_le_bytes(bytes) as f32)),
-        other => Err(format!("holds {other}, not floats")),
-    }
-}
-
-fn numbers<const N: usize>(data: &[u8], read: impl Fn([u8; N]) -> f32) -> Vec<f32> {
-    data.as_chunks().0.iter().map(|&bytes| read(bytes)).collect()
+    numbers(tensor).ok_or_else(|| format!("holds {}, not floats", tensor.dtype()))
 }
 
 /// Everything that does not fit.

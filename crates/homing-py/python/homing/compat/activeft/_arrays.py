@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,29 @@ def to_numpy(x: Any) -> Array:
         x = x.detach().cpu()
         x = x if str(x.dtype) in ("torch.float32", "torch.float64") else x.float()
         return np.ascontiguousarray(x.numpy())
+    if hasattr(x, "__dataframe__"):
+        raise TypeError(f"the data came as a {type(x).__name__}; an array of its numbers is wanted, in the data set's columns")
     array = np.asarray(x)
-    return np.ascontiguousarray(array if array.dtype in (np.float32, np.float64) else array.astype(np.float32))
+    if array.dtype in (np.float32, np.float64):
+        return np.ascontiguousarray(array)
+    try:
+        return np.ascontiguousarray(array.astype(np.float32))
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"the data came as {array.dtype}; floats are wanted") from None
 
 
 def rows_of(dataset: Any) -> Any:
     """All rows of a data set, as one tensor or array."""
     if isinstance(dataset, np.ndarray) or is_tensor(dataset):
         return dataset
-    rows = [dataset[i] for i in range(len(dataset))]
+    unfit = TypeError(f"the data set came as a {type(dataset).__name__}; one that is indexed by row numbers is wanted")
+    # Tables have columns in the place of rows.
+    if isinstance(dataset, Mapping) or hasattr(dataset, "__dataframe__"):
+        raise unfit
+    try:
+        rows = [dataset[i] for i in range(len(dataset))]
+    except LookupError:
+        raise unfit from None
     if rows and is_tensor(rows[0]):
         import torch
 

@@ -10,9 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import homing
+from homing import _inputs
 from homing.compat.activeft._arrays import Array, picks, to_numpy
 from homing.compat.activeft.acquisition_functions import VTL, AcquisitionFunction, BaCE, LazyVTL, Targeted
 from homing.compat.activeft.data import Dataset as Dataset
+
+
+_SMALL = 1 << 16
+"""Answers are filled up with −1 to so many rows, and to as many as the index has."""
 
 
 class RetrievalTime(NamedTuple):
@@ -58,7 +63,14 @@ class Retriever:
         self, queries: Any, N: int, K: int | None = None, mean_pooling: bool = False, threads: int = 1
     ) -> Any:
         """The same for n queries (n × m × d)."""
-        asked = to_numpy(queries).astype(np.float32)
+        vectors = to_numpy(queries)
+        if vectors.ndim != 3:
+            raise ValueError(f"the queries have shape {vectors.shape}; n × m × d are wanted, m vectors for each of n queries")
+        asked = self._nearest._queries(vectors)
+        rows = self._nearest._index.rows
+        N = _inputs.whole(N, "N", 1)
+        if N > max(rows, _SMALL):
+            raise ValueError(f"N is {N}, but the index has only {rows} rows")
         start = time.perf_counter()
         found = [self._nearest._candidates(query, K) for query in asked]
         faiss = time.perf_counter() - start
@@ -69,7 +81,7 @@ class Retriever:
             return self._choose(min(N, len(rows)), embeddings, target)
 
         start = time.perf_counter()
-        with ThreadPoolExecutor(max_workers=threads) as pool:
+        with ThreadPoolExecutor(max_workers=_inputs.threads(threads)) as pool:
             chosen = list(pool.map(answer, range(len(asked))))
         sift = time.perf_counter() - start
         shape = (len(asked), N)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from homing.compat.activeft import _arrays
 from homing.compat.activeft._arrays import Array
+
+
+_ADDING = Lock()
+"""Of all functions, so that each can be copied and pickled."""
 
 
 class AcquisitionFunction(ABC):
@@ -150,16 +155,18 @@ class Targeted(ABC):
 
     def add_to_target(self, new_target: Any) -> None:
         """Adds targets."""
-        self._target = _arrays.joined(self._target, new_target)
+        with _ADDING:
+            self._target = _arrays.joined(self._target, new_target)
 
     def get_target(self) -> Any:
         """The targets of this round: all, or a random part of them."""
-        count = len(self._target)
+        target = self._target
+        count = len(target)
         if not count:
             raise ValueError("there is no target; give one, or call with_target first")
         most = count if self.max_target_size is None else self.max_target_size
         size = min(math.ceil(self.subsampled_target_frac * count), most)
         if size == count:
-            return self._target
+            return target
         random = getattr(self, "_random", np.random.default_rng)()
-        return self._target[random.permutation(count)[:size]]
+        return target[random.permutation(count)[:size]]

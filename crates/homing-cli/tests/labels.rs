@@ -1,0 +1,86 @@
+//! Labels that a person or a file gives.
+#![cfg(feature = "train")]
+
+mod bars;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use bars::{homing, refused, said};
+
+/// Rows around two points; `name` says what a row is called, the classes are those given.
+fn pool(path: &Path, name: impl Fn(usize) -> String, classes: [&str; 2]) {
+    let line = |row: usize| {
+        let (t, side) = (row as f64, if row.is_multiple_of(2) { 1.0 } else { -1.0 });
+        let (x, y) = (side + 0.3 * t.sin(), 0.3 * (1.7 * t).cos() - side);
+        format!("{},{x},{y},{}\n", name(row), classes[row % 2])
+    };
+    fs::write(path, format!("id,x,y,label\n{}", (0..40).map(line).collect::<Vec<_>>().concat())).unwrap();
+}
+
+fn run(folder: &Path, labels: &str) -> Command {
+    let mut command = homing();
+    command.current_dir(folder).args(["finetune", "pool.csv", "--target-count", "2", "--epochs", "1", "--quiet"]);
+    command.args(["--rounds", "2", "--batch-size", "2", "--against", "none", "--run", "run", "--labels", labels]);
+    command
+}
+
+fn labels(folder: &Path, text: &str) -> Output {
+    fs::write(folder.join("labels.csv"), text).unwrap();
+    run(folder, "labels.csv").args(["--task", "a,b"]).output().unwrap()
+}
+
+#[test]
+fn a_class_called_s_is_answered_and_another_word_skips() {
+    let folder = tempfile::tempdir().unwrap();
+    pool(&folder.path().join("pool.csv"), |row| row.to_string(), ["s", "skip"]);
+    let mut command = run(folder.path(), "ask");
+    command.args(["--task", "s,skip"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"s\nskip\nss\ns\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = said(&output);
+    assert!(output.status.success() && text.contains("(s, skip; ss skips): "), "{text}");
+    let picks = fs::read_to_string(folder.path().join("run/picks.csv")).unwrap();
+    let given: Vec<&str> = picks.lines().skip(1).filter_map(|line| line.rsplit(',').next()).collect();
+    assert_eq!(given, ["s", "skip", "", "s"]);
+}
+
+#[test]
+fn ids_that_stand_for_several_rows_are_refused_and_not_said_to_lack_a_label() {
+    let folder = tempfile::tempdir().unwrap();
+    pool(&folder.path().join("pool.csv"), |row| format!("r{}", row / 2), ["a", "b"]);
+    let by_id = (0..20).map(|id| format!("r{id},a\n")).collect::<Vec<_>>().concat();
+    let output = labels(folder.path(), &format!("id,label\n{by_id}"));
+    refused(&output, &["labels.csv, line 2: the rows 0 and 1 of the pool both have the id \"r0\"; label by row"]);
+    let by_row = (0..40).map(|row| format!("{row};{}\n", ["a", "b"][row % 2])).collect::<Vec<_>>().concat();
+    let output = labels(folder.path(), &format!("row;label\n{by_row}"));
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn what_is_wrong_with_a_file_of_labels_is_said_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    pool(&folder.path().join("pool.csv"), |row| format!("r{row}"), ["a", "b"]);
+    for (text, word) in [
+        ("", "needs the columns id (or row) and label in its first line"),
+        ("id,name\nr1,a\n", "needs the columns id"),
+        ("id,label\nr1,a\nr2,a,b\n", "labels.csv has 3 fields where the first line has 2; correct it"),
+        ("id,label\nr99,a\n", "labels.csv, line 2: the pool has no \"r99\""),
+        ("row,label\n40,a\n", "labels.csv, line 2: the pool has no \"40\""),
+        ("row,label\n-1,a\n", "the pool has no \"-1\""),
+        ("id,label\nr1,c\n", "labels.csv, line 2: there is no class \"c\"; the data have a, b"),
+        ("id,label\nr1,a\nr1,b\n", "line 3: \"r1\" is \"b\" here but \"a\" in a line before"),
+    ] {
+        let output = labels(folder.path(), text);
+        refused(&output, &[word]);
+        assert!(!folder.path().join("run").exists());
+    }
+    fs::write(folder.path().join("labels.csv"), b"id,label\nr1,\xff\n").unwrap();
+    refused(&run(folder.path(), "labels.csv").args(["--task", "a,b"]).output().unwrap(), &["line 2", "is not UTF-8"]);
+    // A label that is not there yet is none, whichever sort of blank stands for it.
+    let output = labels(folder.path(), "\u{feff}id,label\nr1,a\nr2, \nr3,\n");
+    refused(&output, &["has no label for \"r", "add it, and go on with --resume"]);
+}

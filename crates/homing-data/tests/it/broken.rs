@@ -1,0 +1,151 @@
+//! Images that are not all there, and folders that lead back to themselves.
+
+use std::fs;
+
+use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgb, RgbImage};
+
+use crate::sample::*;
+
+fn photo() -> RgbImage {
+    RgbImage::from_fn(12, 10, |x, y| Rgb([(x * 20) as u8, (y * 25) as u8, (x * y) as u8]))
+}
+
+/// A decoder may make up the rest of an image, which would be learned from.
+#[test]
+fn an_image_that_is_cut_short_anywhere_is_refused() {
+    let grey = GrayImage::from_fn(12, 10, |x, y| Luma([(x * y) as u8]));
+    let files = [
+        ("1.jpg", image(photo(), ImageFormat::Jpeg)),
+        ("2.jpg", image(grey, ImageFormat::Jpeg)),
+        ("3.jpg", progressive()),
+        ("4.png", image(photo(), ImageFormat::Png)),
+        ("5.png", image(DynamicImage::from(photo()).into_rgba16(), ImageFormat::Png)),
+        ("6.webp", image(photo(), ImageFormat::WebP)),
+    ];
+    for (name, whole) in files {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("a/{name}");
+        for length in 1..whole.len() {
+            write(folder.path(), &name, &whole[..length]);
+            assert_says(&refusal(folder.path()), &["cannot be read as an image"]);
+        }
+        // Zeros are what a download leaves that had reserved its room. Webp has no mark at its end, nor a checksum.
+        let mut hollow = whole.clone();
+        hollow[whole.len() / 2..].fill(0);
+        write(folder.path(), &name, &hollow);
+        let read = homing_data::open(folder.path(), &homing_data::OpenOptions::default());
+        let told = read.is_err() || read.unwrap().train.inputs.read(&[0]).is_err();
+        assert!(told || name.ends_with("webp"), "{name}");
+        // What follows an image is no part of it.
+        write(folder.path(), &name, [&whole[..], b"more"].concat());
+        opened(folder.path()).train.inputs.read(&[0]).unwrap();
+    }
+}
+
+/// 8 × 8 pixels of one grey in two scans, by hand.
+fn progressive() -> Vec<u8> {
+    let segment = |mark: u8, body: &[u8]| [&[0xff, mark], &(body.len() as u16 + 2).to_be_bytes()[..], body].concat();
+    // One code, of one bit, for the only symbol.
+    let codes = |class: u8| segment(0xc4, &[&[class, 1][..], &[0; 15], &[0]].concat());
+    let scan = |first: u8, last: u8| [segment(0xda, &[1, 1, 0, first, last, 0]), vec![0x7f]].concat();
+    [
+        vec![0xff, 0xd8],
+        segment(0xdb, &[&[0][..], &[1; 64]].concat()),
+        segment(0xc2, &[8, 0, 8, 0, 8, 1, 1, 0x11, 0]),
+        codes(0x00),
+        scan(0, 0),
+        codes(0x10),
+        scan(1, 63),
+        vec![0xff, 0xd9],
+    ]
+    .concat()
+}
+
+#[test]
+fn an_image_that_does_not_fit_into_memory_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = plain(4, 4, [1; 3]);
+    // The extents stand behind the signature, the length and the name of the first chunk; a checksum follows.
+    bytes[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
+    let mut checksum = flate2::Crc::new();
+    checksum.update(&bytes[12..29]);
+    bytes[29..33].copy_from_slice(&checksum.sum().to_be_bytes());
+    write(folder.path(), "a/1.png", bytes);
+    assert_says(&refusal(folder.path()), &["1.png cannot be read as an image"]);
+}
+
+#[test]
+fn an_archive_that_ends_behind_a_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set.tar");
+    let images = [("cat/1.png", plain(2, 2, [1; 3])), ("dog/1.png", plain(2, 2, [2; 3]))];
+    let whole = tar(&images);
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(opened(&path).train.len(), 2);
+    // A header and a block of data for each; two blocks of zeros.
+    assert_eq!(whole.len(), 2 * 1024 + 1024);
+    for length in [1024, 2048] {
+        fs::write(&path, &whole[..length]).unwrap();
+        assert_says(&refusal(&path), &["set.tar is cut short"]);
+    }
+    let mut builder = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::Symlink);
+    header.set_size(0);
+    builder.append_link(&mut header, "cat/2.png", "1.png").unwrap();
+    fs::write(&path, builder.into_inner().unwrap()).unwrap();
+    assert_says(&refusal(&path), &["holds cat/2.png as a link", "unpack it"]);
+}
+
+#[cfg(unix)]
+mod links {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_that_leads_back_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("set");
+        write(&root, "cat/1.png", plain(2, 2, [1; 3]));
+        write(&root, "dog/1.png", plain(2, 2, [2; 3]));
+        for (link, to) in
+            [("cat/again", "."), ("dog/up", ".."), ("root", "."), ("far", "../.."), ("cat/itself", "itself")]
+        {
+            symlink(to, root.join(link)).unwrap();
+        }
+        symlink(&root, root.join("dog/whole")).unwrap();
+        let train = opened(&root).train;
+        assert_eq!(train.ids, ["cat/1.png", "dog/1.png"]);
+        assert_eq!(train.classes, ["cat", "dog"]);
+    }
+
+    #[test]
+    fn a_folder_under_two_names_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "cat/1.png", plain(2, 2, [1; 3]));
+        write(folder.path(), "dog/1.png", plain(2, 2, [2; 3]));
+        symlink("cat", folder.path().join("kitten")).unwrap();
+        assert_says(&refusal(folder.path()), &["cat and", "kitten are the same folder", "remove one of the links"]);
+    }
+
+    #[test]
+    fn a_link_to_a_file_or_to_a_folder_elsewhere_is_followed() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        write(folder.path(), "cat/1.png", plain(2, 2, [1; 3]));
+        write(elsewhere.path(), "1.png", plain(2, 2, [2; 3]));
+        symlink(elsewhere.path(), folder.path().join("dog")).unwrap();
+        symlink("1.png", folder.path().join("cat/2.png")).unwrap();
+        assert_eq!(opened(folder.path()).train.ids, ["cat/1.png", "cat/2.png", "dog/1.png"]);
+    }
+
+    #[test]
+    fn an_image_behind_a_broken_link_is_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "cat/1.png", plain(2, 2, [1; 3]));
+        symlink("nowhere", folder.path().join("notes")).unwrap();
+        opened(folder.path());
+        symlink("nowhere.png", folder.path().join("cat/2.png")).unwrap();
+        assert_says(&refusal(folder.path()), &["2.png does not exist"]);
+    }
+}

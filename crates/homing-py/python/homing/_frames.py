@@ -1,0 +1,56 @@
+"""pandas tables: their columns by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def is_frame(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] == "pandas" and hasattr(x, "columns")
+
+
+def side_by_side(x: Any, what: str, wanted: list[str] | None) -> tuple[npt.NDArray[Any], list[str] | None]:
+    """The float columns of a table as a matrix, and their names where they have some.
+
+    `wanted` are the names of the pool's columns, whose order is taken.
+    """
+    labels = list(map(str, x.columns))
+    order = _order(labels, what, wanted)
+    if any(x.dtypes.iloc[at].kind != "f" for at in order):
+        raise TypeError(f"not all columns of the {what} hold floats; drop the others, or name one of lists with embedding=")
+    names = [labels[at] for at in order]
+    return np.ascontiguousarray(x.iloc[:, order].to_numpy()), None if names == _numbered(len(names)) else names
+
+
+def column_of_lists(x: Any, what: str, column: str) -> list[Any]:
+    """The column that is called so."""
+    labels = list(map(str, x.columns))
+    if column not in labels:
+        raise ValueError(f"there is no column {column!r} in the {what}; there are {', '.join(labels)}")
+    values: list[Any] = x.iloc[:, labels.index(column)].to_list()
+    return values
+
+
+def _numbered(count: int) -> list[str]:
+    """What columns without names are called."""
+    return [str(at) for at in range(count)]
+
+
+def _order(labels: list[str], what: str, wanted: list[str] | None) -> list[int]:
+    """Where the columns are that are wanted; all as they are where one side has no names."""
+    places = {label: at for at, label in enumerate(labels)}
+    if len(places) < len(labels):
+        twice = next(label for at, label in enumerate(labels) if places[label] != at)
+        raise ValueError(f"two columns of the {what} are called {twice!r}; give every column a name of its own")
+    numbered = _numbered(len(labels))
+    names = numbered if wanted is None else wanted
+    if set(names) != set(labels) and (wanted is None or labels == numbered):
+        return list(range(len(labels)))
+    lacking = [repr(name) for name in names if name not in places]
+    if lacking:
+        some = ", ".join(lacking[:6]) + (", …" if len(lacking) > 6 else "")
+        raise ValueError(f"there is no column {some} in the {what}, but the pool's embedding has it; give both the same columns")
+    return [places[name] for name in names]
