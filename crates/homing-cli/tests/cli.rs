@@ -6,7 +6,7 @@ mod npy;
 
 use std::fs;
 
-use folder::{Folder, pool_csv, table};
+use folder::{Folder, pool_csv};
 use npy::npy;
 
 const SELECT: &str = "select pool.csv --targets targets.csv --cost-column cost --group-column source";
@@ -112,9 +112,9 @@ fn forbidding_the_id_18_does_not_forbid_row_18() {
     // Row 3 has the id 18, and row 18 the id 33.
     let pool = pool_csv(40).replace("doc-", "");
     let (header, rows) = pool.split_once('\n').unwrap();
-    let row = |(i, line): (usize, &str)| format!("{},{}\n", i + 15, line.split_once(',').unwrap().1);
-    let rows: String = rows.lines().enumerate().map(row).collect();
-    folder.write("pool.csv", &format!("{header}\n{rows}"));
+    let row = |(i, line): (usize, &str)| format!("{},{}", i + 15, line.split_once(',').unwrap().1);
+    let rows: Vec<String> = rows.lines().enumerate().map(row).collect();
+    folder.write("pool.csv", &format!("{header}\n{}\n", rows.join("\n")));
     folder.write("no.txt", "18\n");
     let all = format!("{SELECT} -n 39 --out - -q --forbid");
     for (name, text) in [("no.txt", "18\n"), ("no.csv", "18\n"), ("no.jsonl", "18\n")] {
@@ -145,7 +145,8 @@ fn probabilities_that_are_neither_a_file_nor_a_column_are_told_so() {
     folder.refuses(&format!("{select} p.npy"), &["p.npy does not exist"]);
     folder.write("p.s", "1");
     folder.refuses(&format!("{select} p.s"), &["p.s has no extension that can be read", ".npy"]);
-    folder.write("dots.jsonl", &table(40, |i| format!("{{\"v\":[0.5,{i}],\"model.p\":[0.5,0.5]}}\n")));
+    let rows: Vec<String> = (1..40).map(|i| format!("{{\"v\":[0.5,{i}],\"model.p\":[0.5,0.5]}}")).collect();
+    folder.write("dots.jsonl", &rows.join("\n"));
     folder.succeeds("select dots.jsonl --embedding v -n 2 --rule max-entropy --probabilities model.p --out - -q");
 }
 
