@@ -159,7 +159,32 @@ pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String) -> Table {
     table
 }
 
+/// What went wrong, with its causes; one that the sentence has said already is not said again.
+pub fn sentence(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said {
+        said if said.is_empty() => cause,
+        said if said.contains(&cause) => said,
+        said => format!("{said}: {cause}"),
+    })
+}
+
 /// Whether the reader of standard output went away (`homing … | head`).
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn a_cause_that_its_error_quotes_is_said_once() {
+        let io = || io::Error::other("the disk is full");
+        let quoted = anyhow!(io()).context("picks.csv cannot be written: the disk is full; make room");
+        assert_eq!(sentence(&quoted), "picks.csv cannot be written: the disk is full; make room");
+        let named = anyhow!(io()).context("picks.csv cannot be written");
+        assert_eq!(sentence(&named), "picks.csv cannot be written: the disk is full");
+        assert_eq!(sentence(&anyhow!("no such rule").context("--rule")), "--rule: no such rule");
+    }
 }

@@ -195,7 +195,9 @@ def whole(x: Any, what: str, least: int) -> int:
 
 def threads(x: Any) -> int | None:
     """How many threads to use; None is one a core."""
-    return None if x is None else whole(x, "threads", 1)
+    if x is not None and whole(x, "threads", 1) > 1024:
+        raise ValueError(f"threads is {x}; at most 1024 are wanted")
+    return None if x is None else int(x)
 
 
 def numbers(x: Any, what: str, count: int) -> npt.NDArray[np.float64] | None:

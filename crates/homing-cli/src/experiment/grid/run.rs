@@ -103,7 +103,7 @@ pub fn run(
         {
             match place.start(device, threads) {
                 Ok(child) => running.push(Running { place, child, since: Instant::now(), bar: board.line() }),
-                Err(error) => failed.push((place.label(), format!("{error:#}"))),
+                Err(error) => failed.push((place.label(), crate::terminal::sentence(&error))),
             }
         }
         let mut still = Vec::new();
