@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use homing::theory::{Boundary, Model, boundary, reach};
-use homing::{Embeddings, Noise, Task};
+use homing::{Embeddings, Noise, Span, Task};
 use serde::Serialize;
 
 use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, picked_rows};
@@ -93,7 +93,9 @@ fn explain(arguments: &Arguments) -> Result<()> {
     };
     let inputs = Inputs::open(&files, &arguments.columns, &LimitArguments::default())?;
     let kernel = arguments.model.kernel(&inputs)?;
-    let task = arguments.model.task(&inputs, &*kernel)?;
+    let whole = arguments.model.task(&inputs, &*kernel)?;
+    let span = Span::of(&whole)?;
+    let task = span.as_ref().map_or(whole, |span| span.task(&whole));
     let model = Model::new(task, arguments.model.noise())?;
     let asked = asked(&arguments.target, &inputs, task.targets.map_or(0, |targets| targets.rows()))?;
     let explained = if let Some(path) = &arguments.picks {
@@ -105,7 +107,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
         let left = reach(&model)?.labelled;
         explained(&model, &asked, arguments, &inputs, |target| left[target], |row| row)?
     };
-    task.check_read()?;
+    whole.check_read()?;
     inputs.found().into_iter().for_each(note);
     let mut out = terminal::stdout();
     match arguments.format {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing::{Ended, Engine, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select};
+use homing::{Ended, Engine, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
 use homing_pool::{Ids, Paths, PickFormat, prepare, write_beside, write_picks, write_picks_csv};
 use homing_report::story::{self, Story};
 use homing_report::{self as report, Facts};
@@ -185,6 +185,13 @@ fn worthless(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static s
         bail!(
             "all rows of the pool are zero{centred}, so that none is worth more than another; check how they were made"
         );
+    }
+    let size = |points: Points<'_>| (0..points.rows()).map(|row| task.kernel.var(&points.row(row))).fold(0.0, f64::max);
+    // What labels tell is in the last digits of a variance then.
+    if selection.noise_var > 1e10 * size(task.pool).max(task.targets.map_or(0.0, size)) {
+        return Ok(Some(
+            "warning: the noise is so much larger than the rows that their labels tell next to nothing; lower --noise-std",
+        ));
     }
     Ok(Some(if task.targets.is_some() {
         "warning: the picks tell nothing about the targets, since no row that may be picked correlates with one; \

@@ -210,6 +210,15 @@ pub fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
+/// What went wrong, with its causes; one that the sentence has said already is not said again.
+pub fn sentence(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said {
+        said if said.is_empty() => cause,
+        said if said.contains(&cause) => said,
+        said => format!("{said}: {cause}"),
+    })
+}
+
 /// Whether the reader of standard output went away (`homing … | head`).
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
@@ -218,6 +227,7 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::anyhow;
 
     #[test]
     fn what_would_steer_a_terminal_is_shown_as_an_escape() {
@@ -225,5 +235,15 @@ mod tests {
         writeln!(Screen(&mut shown), "a\u{1b}]0;title\u{7}\u{9b}31m\u{202e}é\tb").unwrap();
         let shown = String::from_utf8(shown).unwrap();
         assert_eq!(shown, "a\\u{1b}]0;title\\u{7}\\u{9b}31m\\u{202e}é\tb\n");
+    }
+
+    #[test]
+    fn a_cause_that_its_error_quotes_is_said_once() {
+        let io = || io::Error::other("the disk is full");
+        let quoted = anyhow!(io()).context("picks.csv cannot be written: the disk is full; make room");
+        assert_eq!(sentence(&quoted), "picks.csv cannot be written: the disk is full; make room");
+        let named = anyhow!(io()).context("picks.csv cannot be written");
+        assert_eq!(sentence(&named), "picks.csv cannot be written: the disk is full");
+        assert_eq!(sentence(&anyhow!("no such rule").context("--rule")), "--rule: no such rule");
     }
 }

@@ -365,3 +365,20 @@ fn weights_of_targets_whose_sum_is_no_number_draw_by_their_shares() {
     assert!(drawn(vec![1.0, 1.0, f64::INFINITY, 1.0]).starts_with("row 2 of the target weights is inf"));
     assert!(drawn(vec![0.0; 4]).contains("not all zero"));
 }
+
+#[test]
+fn probabilities_that_are_none_are_named_with_whose_they_are() {
+    let (embeddings, good, bad) = ([1.0, 2.0], [0.3, 0.7, 0.4, 0.6], [0.3, 0.7, f64::NAN, 0.6]);
+    let rows = Embeddings::new(&embeddings[..], 1).unwrap();
+    let gradients = |likely: &'static [f64; 4]| {
+        homing::Points::loss_gradient(rows, Embeddings::new(&likely[..], 2).unwrap()).unwrap()
+    };
+    let [good, bad]: [&'static [f64; 4]; 2] = [good, bad].map(|values| &*Box::leak(Box::new(values)));
+    let kernel = Product::new(2, true);
+    let said = |pool, targets| {
+        let task = Task { kernel: &kernel, ..Task::new(gradients(pool), Some(gradients(targets))) };
+        refused(&task, &Plan::default())
+    };
+    assert!(said(good, bad).starts_with("row 1 of the target probabilities holds"), "{}", said(good, bad));
+    assert!(said(bad, good).starts_with("row 1 of the probabilities holds"), "{}", said(bad, good));
+}

@@ -12,7 +12,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::cells::Cell;
 use crate::interrupt::Told;
-use crate::terminal::{note, seconds};
+use crate::terminal::{note, seconds, sentence};
 
 /// How often the processes are looked at.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -100,7 +100,7 @@ pub fn run(
         {
             match place.start(threads) {
                 Ok(child) => running.push(Running { place, child, since: Instant::now(), bar: board.line() }),
-                Err(error) => failed.push((place.cell.label(), format!("{error:#}"))),
+                Err(error) => failed.push((place.cell.label(), sentence(&error))),
             }
         }
         let mut still = Vec::new();
