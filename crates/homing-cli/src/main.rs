@@ -69,6 +69,8 @@ fn main() -> ExitCode {
         }
         Err(error) => return refuse(&first_sentence(&error.to_string())),
     };
+    // Without this, the system ends the process as it did, only without a sentence.
+    let _ = homing_pool::explain_lost_files(|sentence| _ = refuse(sentence));
     let outcome = match cli.command {
         Command::Select(arguments) => select::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),

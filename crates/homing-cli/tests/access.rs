@@ -87,16 +87,18 @@ fn bytes_read(process: u32) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse().ok()
 }
 
-#[test]
-fn a_pool_that_shrinks_in_the_middle_ends_the_run_and_leaves_no_file() {
+/// Runs a selection of one pass per pick, far more work than is waited for, and cuts its pool in half once `begun` says so of
+/// the process and the pool's length. The run must end with one sentence of these words, and no file.
+fn cut_in_half(access: &str, begun: impl Fn(u32, u64) -> bool, words: &[&str]) {
     let folder = folder();
     let (rows, dim) = (4000, 16);
     let file = npy("<f4", false, &format!("({rows}, {dim})"), &singles(rows, dim));
     fs::write(folder.path("pool.npy"), &file).unwrap();
     fs::write(folder.path("targets.npy"), npy("<f4", false, "(2, 16)", &singles(2, dim))).unwrap();
-    // One pass a pick: far more work than is waited for.
-    let arguments = "select pool.npy --targets targets.npy -n 3999 --rule k-means++ --pool-access read --out picks.csv \
-                     --report report.html";
+    let arguments = format!(
+        "select pool.npy --targets targets.npy -n 3999 --rule k-means++ --pool-access {access} --out picks.csv \
+         --report report.html"
+    );
     let process = Command::cargo_bin("homing")
         .unwrap()
         .current_dir(folder.path(""))
@@ -106,8 +108,7 @@ fn a_pool_that_shrinks_in_the_middle_ends_the_run_and_leaves_no_file() {
         .spawn()
         .unwrap();
     let start = Instant::now();
-    let passes = 5 * file.len() as u64;
-    while bytes_read(process.id()).is_some_and(|read| read < passes) && start.elapsed() < Duration::from_secs(20) {
+    while !begun(process.id(), file.len() as u64) && start.elapsed() < Duration::from_secs(20) {
         std::thread::sleep(Duration::from_millis(1));
     }
     File::options().write(true).open(folder.path("pool.npy")).unwrap().set_len(file.len() as u64 / 2).unwrap();
@@ -116,11 +117,26 @@ fn a_pool_that_shrinks_in_the_middle_ends_the_run_and_leaves_no_file() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(output.stdout.is_empty());
     assert_eq!(said.trim_end().lines().count(), 1, "one sentence: {said}");
-    let found = (file.len() / 2).to_string();
-    for word in ["pool.npy is cut short", &file.len().to_string(), &found, "copy or write it again"] {
+    for word in words.iter().copied().chain([&file.len().to_string()[..], &(file.len() / 2).to_string()]) {
         assert!(said.contains(word), "no '{word}' in: {said}");
     }
     assert!(!folder.path("picks.csv").exists() && !folder.path("report.html").exists());
+}
+
+#[test]
+fn a_pool_that_shrinks_in_the_middle_ends_the_run_and_leaves_no_file() {
+    let passes = |process, length| bytes_read(process).is_none_or(|read| read >= 5 * length);
+    cut_in_half("read", passes, &["pool.npy is cut short", "copy or write it again"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_mapped_pool_that_is_cut_short_ends_the_run_with_a_sentence_and_not_with_a_signal() {
+    let mapped =
+        |process, _| fs::read_to_string(format!("/proc/{process}/maps")).is_ok_and(|maps| maps.contains("/pool.npy"));
+    for _ in 0..10 {
+        cut_in_half("map", mapped, &["pool.npy was cut short while it was read", "--pool-access read"]);
+    }
 }
 
 /// A pool of twice the address space that the process may have.

@@ -58,6 +58,12 @@ pub enum Error {
     /// Another format's content.
     #[error("{} is not {expected}: {found}; give it the extension of its format, or export it again", shown(.path))]
     Foreign { path: PathBuf, expected: &'static str, found: String },
+    /// A file that lost its end while it was mapped.
+    #[error("{} was cut short while it was read: it had {had} bytes and has {has}; leave files alone while they are read, or let the pool be read by position, with `--pool-access read`", shown(.path))]
+    CutShort { path: PathBuf, had: u64, has: u64 },
+    /// A mapping that cannot be read any more.
+    #[error("a mapped file could not be read any more, one of {}; check the disk, or let the pool be read by position, with `--pool-access read`", listed("", .names, ""))]
+    Lost { names: Vec<String> },
     /// Fewer bytes than the header promises.
     #[error("{} is cut short: its header calls for {expected} bytes but it has {found}; copy or write it again", shown(.path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },

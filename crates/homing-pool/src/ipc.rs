@@ -127,10 +127,10 @@ fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
 /// Bytes that a compressed region claims to hold; none if they are more than any compression could put there.
 fn inflated(body: &[u8], region: &Region) -> Option<u64> {
     let start = usize::try_from(region.offset()).unwrap_or(usize::MAX);
-    let claim =
-        body.get(start..).and_then(|rest| rest.first_chunk::<8>()).map_or(0, |claim| i64::from_le_bytes(*claim));
+    let length = usize::try_from(region.length()).unwrap_or(0);
+    // An empty region begins where the next one does, whose claim is not its own.
+    let compressed = body.get(start..).map(|rest| &rest[..length.min(rest.len())])?;
+    let claim = compressed.first_chunk::<8>().map_or(0, |claim| i64::from_le_bytes(*claim));
     let claim = u64::try_from(claim).unwrap_or(0);
-    let length = region.length().unsigned_abs().min(body.len() as u64);
-    let most = length.saturating_add(4).saturating_mul(COMPRESSION_RATIO);
-    (claim <= most).then_some(claim)
+    (claim <= (compressed.len() as u64).saturating_mul(COMPRESSION_RATIO)).then_some(claim)
 }

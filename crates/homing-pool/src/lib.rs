@@ -70,7 +70,7 @@ pub use column::read_column;
 pub use error::{Error, Result, one_line, shown};
 pub use format::Format;
 pub use layout::LABEL_NAMES;
-pub use mapped::{map, read_file};
+pub use mapped::{explain_lost_files, map, read_file};
 pub use memory::allowed as memory_allowed;
 pub use paths::Paths;
 pub use picks::{Ids, PickFormat, prepare, write_picks, write_picks_csv};

@@ -26,12 +26,15 @@ pub(crate) fn scalar_role(data_type: &DataType) -> Option<Role> {
     match data_type {
         _ if is_number(data_type) => Some(Role::Number),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => Some(Role::Text),
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            Some(Role::Readable)
-        }
-        DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(_, _) => {
-            Some(Role::Readable)
-        }
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_)
+        | DataType::Date32
+        | DataType::Date64
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Timestamp(_, _) => Some(Role::Readable),
         DataType::Dictionary(_, values) => match scalar_role(values)? {
             Role::Text => Some(Role::Text),
             _ => Some(Role::Readable),
