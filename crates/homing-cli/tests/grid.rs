@@ -286,6 +286,30 @@ fn results_are_not_written_over_what_they_are_made_from() {
     assert_eq!(fs::read_to_string(folder.path("results/mine.csv")).unwrap(), "my,notes\n1,2\n");
 }
 
+#[test]
+fn a_table_that_no_experiment_has_written_is_refused() {
+    let folder = Folder::new();
+    folder.write("mine.toml", &plan("", &line("A", "")));
+    fs::create_dir(folder.path("results")).unwrap();
+    let head = "line,value,seed,round,picks,accuracy,task_share,choosing_seconds,learning_seconds\n";
+    for (rows, word) in [
+        ("A,,0,1,1,NaN,,,\n", "row 0 of results/mine.csv"),
+        ("A,,0,1,1,0.5,,,\nA,,1,1,1,inf,,,\n", "row 1"),
+        ("A,,0,1,1,0.5,-1,,\n", "between 0 and 1"),
+        ("A,,0,0,1,0.5,,,\n", "round"),
+        ("A,,0,18446744073709551615,1,0.5,,,\n", "round"),
+        ("A,,0,1,1,0.5,,inf,\n", "seconds"),
+        ("A,,0,1,1,0.5,,,\nA,,0,1,1,0.5,,,\n", "the same round"),
+        ("A,,0,1,x,0.5,,,\n", "cannot be read as results"),
+        ("A,,0,1\n", "cannot be read as results"),
+    ] {
+        folder.write("results/mine.csv", &format!("{head}{rows}"));
+        for command in ["plot", "compare"] {
+            folder.refuses(&format!("experiment {command} mine.toml"), &["results/mine.csv", word]);
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_the_place_of_a_file_does_not_hang() {
