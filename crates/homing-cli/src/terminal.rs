@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn what_would_steer_a_terminal_is_shown_as_an_escape() {
         let mut shown = Vec::new();
-        write!(Screen(&mut shown), "a\u{1b}]0;title\u{7}\u{9b}31m\u{202e}é\tb\n").unwrap();
+        writeln!(Screen(&mut shown), "a\u{1b}]0;title\u{7}\u{9b}31m\u{202e}é\tb").unwrap();
         let shown = String::from_utf8(shown).unwrap();
         assert_eq!(shown, "a\\u{1b}]0;title\\u{7}\\u{9b}31m\\u{202e}é\tb\n");
     }

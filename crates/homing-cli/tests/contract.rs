@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use folder::Folder;
+use folder::{Folder, table};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -57,9 +57,7 @@ impl World {
             fs::write(folder.path(name), &bytes).unwrap();
             fs::write(folder.path(&format!("half-{name}")), &bytes[..bytes.len() / 2]).unwrap();
         }
-        let labelled: String = (0..30)
-            .map(|i| format!("r{i},{},{},{}\n", (i as f64).sin(), (i * i) as f64 % 7.0, ["a", "b", "s"][i % 3]))
-            .collect();
+        let labelled = table(30, |i| format!("r{i},{},{},{}\n", (i as f64).sin(), i * i % 7, ["a", "b", "s"][i % 3]));
         folder.write("labelled.csv", &format!("id,x,y,label\n{labelled}"));
         folder.write("aim.csv", "x,y\n0.1,2\n0.9,3\n");
         folder.write("rows.txt", "3\n5\n");
@@ -67,10 +65,7 @@ impl World {
         folder.write("far.txt", "3\n4000000000\n");
         folder.write("huge.csv", "x,y,z\n1e200,1e-200,3\n-1e154,2,1\n1,1,1\n");
         folder.write("nan.csv", "x,y,z\n1,nan,3\n1,2,3\n");
-        folder.write(
-            "p.csv",
-            &(0..40).map(|i| format!("{},{}\n", f64::from(i) / 40.0, 1.0 - f64::from(i) / 40.0)).collect::<String>(),
-        );
+        folder.write("p.csv", &table(40, |i| format!("{},{}\n", i as f64 / 40.0, 1.0 - i as f64 / 40.0)));
         folder.write("weights.csv", "x,y,z,w\n1,0,0,1\n0,1,0,2\n");
         folder.write("plan.toml", "title = \"t\"\n[arguments]\nrounds = 1\n");
         folder.write("empty.npy", "");
@@ -508,7 +503,8 @@ fn breach(world: &World, line: &Line, output: &Output) -> Option<String> {
             for name in line.outputs.iter().filter(|name| *name != "-") {
                 let page = Path::new(name).extension().is_some_and(|extension| extension == "html");
                 // A selection that stops at once has no lines.
-                let empty = |bytes: &[u8]| bytes.is_empty() && !name.ends_with(".jsonl");
+                let lines = Path::new(name).extension().is_some_and(|extension| extension == "jsonl");
+                let empty = |bytes: &[u8]| bytes.is_empty() && !lines;
                 match now.get(name.trim_start_matches("./")) {
                     Some(bytes) if empty(bytes) || (page && !bytes.trim_ascii_end().ends_with(b"</html>")) => {
                         return Some(format!("{name} is not whole"));

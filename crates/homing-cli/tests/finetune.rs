@@ -174,6 +174,9 @@ fn bad_input_gets_one_sentence() {
     assert!(refused(data, &["--model", "mlp:18446744073709551615,3"]).contains("more memory than there is"));
     assert!(refused(data, &["--size", "4000"]).contains("GB of memory, more than may be used"));
     assert!(refused(data, &["--size", "5000"]).contains("give a size from 1 to 4096"));
+    let digits = Path::new("digits");
+    assert!(refused(digits, &["--label-column", "x"]).contains("digits holds images, which have no column of labels"));
+    assert!(refused(digits, &["--size", "4000"]).contains("GB of memory, more than may be used"));
     assert!(refused(data, &["--task", "0,,1"]).contains("--task has a class without a name"));
     assert!(refused(data, &["--labels", ""]).contains("--labels is empty; name a file, or say data or ask"));
     for option in ["--targets", "--weights", "--label-file"] {

@@ -4,7 +4,7 @@ mod folder;
 
 use std::fs;
 
-use folder::Folder;
+use folder::{Folder, table};
 
 const SELECT: &str = "select pool.csv --targets targets.csv --cost-column cost --group-column source";
 
@@ -12,10 +12,7 @@ const SELECT: &str = "select pool.csv --targets targets.csv --cost-column cost -
 fn an_output_that_is_an_input_or_another_output_is_refused() {
     let folder = Folder::new();
     folder.write("forbid.csv", "id\ndoc-3\n");
-    folder.write(
-        "p.csv",
-        &(0..40).map(|i| format!("{},{}\n", f64::from(i) / 40.0, 1.0 - f64::from(i) / 40.0)).collect::<String>(),
-    );
+    folder.write("p.csv", &table(40, |i| format!("{},{}\n", i as f64 / 40.0, 1.0 - i as f64 / 40.0)));
     folder.write("picks.csv", "index\n3\n");
     let written_over = [
         (format!("{SELECT} -n 3 --forbid forbid.csv --out forbid.csv"), "forbid.csv is read"),
@@ -54,7 +51,7 @@ fn picks_that_repeat_rows_are_not_written_where_a_row_has_one_line() {
 #[test]
 fn ids_reach_the_terminal_without_control_characters() {
     let folder = Folder::new();
-    let ids: String = (0..40).map(|i| format!("\u{1b}]0;owned\u{7}{i},{},{}\n", f64::from(i) / 40.0, 1.0)).collect();
+    let ids = table(40, |i| format!("\u{1b}]0;owned\u{7}{i},{},1\n", i as f64 / 40.0));
     folder.write("ids.csv", &format!("id,x,y\n{ids}"));
     folder.write("aim.csv", "x,y\n1,0\n");
     let table = folder.succeeds("select ids.csv --targets aim.csv -n 3");
@@ -72,7 +69,7 @@ fn ids_reach_the_terminal_without_control_characters() {
 fn ids_that_a_spreadsheet_would_compute_are_quoted_when_asked_for() {
     let folder = Folder::new();
     let ids = ["=1+1", "+2", "-3", "@sum", "plain"];
-    let rows: String = ids.iter().enumerate().map(|(i, id)| format!("{id},{},1\n", i + 1)).collect();
+    let rows = table(5, |i| format!("{},{},1\n", ids[i], i + 1));
     folder.write("ids.csv", &format!("id,x,y\n{rows}"));
     let ids_of = |csv: String| -> Vec<String> {
         let mut ids: Vec<String> = csv.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().into()).collect();
@@ -85,8 +82,7 @@ fn ids_that_a_spreadsheet_would_compute_are_quoted_when_asked_for() {
     let safe = folder.succeeds("select ids.csv -n 5 --rule random --out - -q --csv-safe");
     assert_eq!(ids_of(safe.clone()), ["'+2", "'-3", "'=1+1", "'@sum", "plain"]);
     // The rows are found again, whatever was put before their names.
-    folder.write("picks.csv", &safe);
-    folder.write("half.csv", &safe.lines().take(4).map(|line| format!("{line}\n")).collect::<String>());
+    folder.write("half.csv", &safe.lines().take(4).collect::<Vec<_>>().join("\n"));
     let rest = folder.succeeds("select ids.csv -n 2 --rule random --observed half.csv --out - -q");
     assert_eq!(ids_of(rest).len(), 2);
 }

@@ -31,7 +31,7 @@ impl Iterator for Numbers {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let bits = |numbers: &[f64]| numbers.iter().map(|x| format!(" {:016x}", x.to_bits())).collect::<String>();
+    let bits = |numbers: &[f64]| numbers.iter().map(|x| format!("{:016x}", x.to_bits())).collect::<Vec<_>>().join(" ");
     let mut numbers = Numbers(1);
     let pool: Vec<f32> = numbers.by_ref().take(ROWS * DIM).map(|x| x as f32).collect();
     let targets: Vec<f32> = numbers.by_ref().take(TARGETS * DIM).map(|x| x as f32).collect();
@@ -51,15 +51,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             let plan = Plan { strategy: Strategy::from(entry), count: PICKS, ..Plan::default() };
             let Ok(selection) = select(&task, &plan, |_| ControlFlow::Continue(())) else { continue };
             let scores: Vec<f64> = selection.picks.iter().flat_map(|pick| [pick.score, pick.information]).collect();
-            println!("{name} {} {:?} |{}", entry.name, selection.indices(), bits(&scores));
+            println!("{name} {} {:?} | {}", entry.name, selection.indices(), bits(&scores));
         }
         let question = Question { task, noise: Noise::default(), picks: &[], count: PICKS, values: None, seed: 0 };
         let diagnosis = Diagnosis::new(&question, |_| ())?;
         let targets: Vec<f64> =
             diagnosis.targets.iter().flat_map(|t| [t.prior, t.irreducible, t.labelled, t.now]).collect();
-        println!("{name} diagnosis {:?} |{}", diagnosis.batch, bits(&targets));
+        println!("{name} diagnosis {:?} | {}", diagnosis.batch, bits(&targets));
         let bounds = [diagnosis.capacity.lower, diagnosis.capacity.upper, diagnosis.ratio.lower, diagnosis.ratio.upper];
-        println!("{name} bounds |{}", bits(&bounds));
+        println!("{name} bounds | {}", bits(&bounds));
     }
     Ok(())
 }

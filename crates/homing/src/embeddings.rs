@@ -168,6 +168,16 @@ impl<'a> Embeddings<'a> {
         }
     }
 
+    /// Writes some columns of a row to `out`.
+    pub(crate) fn read_part(&self, row: usize, columns: Range<usize>, out: &mut [f64]) {
+        self.check_interrupt();
+        let start = row * self.dim;
+        self.values.write_f64(start + columns.start..start + columns.end, out);
+        if let Some(offset) = self.offset {
+            out.iter_mut().zip(&offset[columns]).for_each(|(out, m)| *out -= m);
+        }
+    }
+
     /// Tells a source of the rows that are about to be read, when they do not follow one another.
     pub(crate) fn announce(&self, rows: &[usize]) {
         if let Values::Source(source) = self.values

@@ -1,5 +1,7 @@
 //! Everything that can be wrong with what a caller hands in.
 
+use crate::range::{LEAST_SIZE, MOST_SIZE};
+
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -50,6 +52,54 @@ pub enum Error {
         value: f64,
         /// What was expected.
         expected: &'static str,
+    },
+    /// Rows of a size whose powers f64 cannot hold.
+    #[error(
+        "row {row} of the {what} has the {} {}, but the largest must lie between {} and {} for its powers to fit double \
+         precision; multiply pool, targets and observed points by one factor",
+        .size, short(*.value), short(LEAST_SIZE), short(MOST_SIZE)
+    )]
+    Size {
+        /// Which input.
+        what: &'static str,
+        /// The largest row, counted from zero.
+        row: usize,
+        /// What is too large or too small: its norm, or its prior standard deviation.
+        size: &'static str,
+        /// How large it is.
+        value: f64,
+    },
+    /// A row that the kernel cannot be asked about.
+    #[error("row {row} of the {what} is no point of this kernel: {expected}")]
+    Point {
+        /// Which input.
+        what: &'static str,
+        /// The first bad row, counted from zero.
+        row: usize,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// A kernel that yields negative variances.
+    #[error(
+        "{} has the variance {} given what is known before it, so the kernel matrix is not positive semi-definite; add a \
+         multiple of the identity to it, or raise the noise",
+        row.map_or_else(|| "one of the targets and labelled rows".to_owned(), |row| format!("row {row} of the pool")), short(*.var)
+    )]
+    Indefinite {
+        /// The row of the pool; none for a target or a labelled point.
+        row: Option<usize>,
+        /// Its variance.
+        var: f64,
+    },
+    /// A number of things that nobody can wait for.
+    #[error("{count} {what} are asked for, and {most} are the most in one call; ask for fewer")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many were asked for.
+        count: usize,
+        /// The most that there may be.
+        most: usize,
     },
     /// One value per pool row was expected.
     #[error("{got} {what} for {expected} rows; give one a row")]
@@ -170,6 +220,16 @@ pub enum Error {
     /// A combination that cannot be served.
     #[error("{0}")]
     Unsupported(&'static str),
+}
+
+impl Error {
+    /// The same about the pool, of an error about some rows of it.
+    pub(crate) fn in_pool(self, rows: &[usize]) -> Self {
+        match self {
+            Error::Indefinite { row: Some(row), var } => Error::Indefinite { row: rows.get(row).copied(), var },
+            other => other,
+        }
+    }
 }
 
 /// A number as it was given, with an exponent where its digits would be a long row of zeros.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::embeddings::BLOCK;
 use crate::rules::TargetNoise;
 use crate::select::open_ledger;
-use crate::{Points, Result, Selection, Task};
+use crate::{Points, Result, Selection, Span, Task};
 
 /// Rows at least this similar to a pick add next to nothing after it.
 const NEAR_DUPLICATE: f64 = 0.95;
@@ -53,7 +53,9 @@ pub struct Explanation {
 
 /// Replays a selection and says why, pick by pick.
 pub fn explain(task: &Task<'_>, selection: &Selection) -> Result<Explanation> {
-    let mut ledger = open_ledger(task, selection.noise_var, TargetNoise::Noisy);
+    let span = Span::of(task)?;
+    let task = &span.as_ref().map_or(*task, |span| span.task(task));
+    let mut ledger = open_ledger(task, selection.noise_var, TargetNoise::Noisy)?;
     let start = ledger.target_vars();
     let targets = task.targets.map(|targets| targets.to_vec()).unwrap_or_default();
     let dim = task.pool.dim();

@@ -22,6 +22,9 @@ const MOST_ROWS: usize = 8192;
 
 /// η²_S of each target.
 pub fn irreducible_vars(pool: Points<'_>, targets: Points<'_>, kernel: &dyn Kernel) -> Result<Vec<f64>> {
+    if targets.dim() != pool.dim() {
+        return Err(Error::Dimension { what: "targets", got: targets.dim(), pool: pool.dim() });
+    }
     irreducible_given(pool, targets, Law::prior(kernel, pool.dim()), kernel)
 }
 

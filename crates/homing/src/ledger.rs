@@ -4,6 +4,7 @@ use crate::irreducible::eliminate;
 use crate::law::Law;
 use crate::rules::TargetNoise;
 use crate::tracker::Targets;
+use crate::{Error, Result};
 
 /// The law given D and the picks, the same given the targets too, and the targets' variances.
 #[derive(Clone)]
@@ -47,6 +48,15 @@ impl<'a> Ledger<'a> {
         if let Some(targets) = &mut self.targets {
             let covs = targets.covs(&self.data, &functional);
             targets.observe(&covs, total, &mut self.data);
+        }
+    }
+
+    /// Refuses a kernel under which what was observed, last the row that is named, has a negative variance.
+    pub fn check_definite(&self, row: Option<usize>, noise_var: f64) -> Result<()> {
+        let laws = [Some(&self.data), self.joint.as_ref()].into_iter().flatten();
+        match laws.filter_map(|law| law.least_var(noise_var)).reduce(f64::min) {
+            Some(var) => Err(Error::Indefinite { row, var }),
+            None => Ok(()),
         }
     }
 

@@ -8,9 +8,10 @@ use rand::RngExt;
 use crate::choose::Limits;
 use crate::copies::Copies;
 use crate::random::{Stream, generator};
-use crate::select::{Progress, noise_var};
+use crate::range::{check_signal, noise_var, settled_noise};
+use crate::select::{Progress, choose_from};
 use crate::task::{Survey, check};
-use crate::{Embeddings, Ended, Error, Greedy, Noise, Plan, Result, Selection, Task, select};
+use crate::{Embeddings, Ended, Error, Greedy, Noise, Plan, Result, Selection, Task};
 
 /// Copies of some rows, and what a task says of them.
 struct Part {
@@ -39,7 +40,11 @@ impl Part {
             ..*task
         };
         let plan = Plan { count: plan.count.min(self.rows.len()), greedy: Greedy::Exact, ..plan.clone() };
-        let mut selection = select(&part, &plan, |_| ControlFlow::Continue(()))?;
+        // A part may be much smaller than the noise although the pool is not.
+        let (survey, _) = Survey::measure(&part);
+        let (noise_var, limits) = (noise_var(plan.noise, survey.mean_var), Limits::new(&part, &plan));
+        let chosen = choose_from(&part, &plan, noise_var, &survey, limits, |_| ControlFlow::Continue(()));
+        let mut selection = chosen.map_err(|error| error.in_pool(&self.rows))?;
         selection.picks.iter_mut().for_each(|pick| pick.index = self.rows[pick.index]);
         Ok(selection)
     }
@@ -68,7 +73,8 @@ pub(crate) fn select_partitioned(
         let expected = "it must not exceed the rows that may be picked";
         return Err(Error::Setting { name: "the number of parts", value: parts as f64, expected });
     }
-    let noise_var = noise_var(plan.noise, Survey::new(task)?.mean_var);
+    let noise_var = settled_noise(None, plan.noise, Survey::new(task)?.mean_var)?;
+    check_signal(&plan.strategy, task.targets, task.kernel, noise_var)?;
     let plan = Plan { noise: Noise::Std(noise_var.sqrt()), ..plan.clone() };
     // A row that is named twice was still labelled once.
     let labelled: BTreeSet<usize> = task.observed_rows.iter().copied().collect();

@@ -123,7 +123,7 @@ impl<'a> Points<'a> {
         (0..rows.div_ceil(BLOCK))
             .into_par_iter()
             .map_init(
-                || vec![0.0; BLOCK * dim],
+                || vec![0.0; BLOCK.min(rows) * dim],
                 |buffer, block| {
                     let range = block * BLOCK..rows.min((block + 1) * BLOCK);
                     let values = &mut buffer[..range.len() * dim];

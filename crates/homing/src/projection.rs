@@ -6,6 +6,9 @@ use crate::{Embeddings, Points};
 /// Rows that the components are computed from, evenly spread over the pool.
 const SAMPLE: usize = 2048;
 
+/// Numbers that the sample has at most; it has fewer rows where they are very long.
+const NUMBERS: usize = 1 << 26;
+
 /// Power iterations; the map is to look at, four digits are plenty.
 const ITERATIONS: usize = 60;
 
@@ -22,7 +25,7 @@ impl Projection {
     /// Principal components of a sample of the rows.
     pub fn new(embeddings: Embeddings<'_>) -> Self {
         let (rows, dim) = (embeddings.rows(), embeddings.dim());
-        let count = rows.min(SAMPLE);
+        let count = rows.min(SAMPLE).min((NUMBERS / dim).max(64));
         let spread: Vec<usize> = (0..count).map(|i| i * rows / count).collect();
         let mut sample = Points::from(embeddings).gather(&spread);
         let mut mean = vec![0.0; dim];

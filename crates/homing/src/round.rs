@@ -122,9 +122,11 @@ impl<'s, 'a> Round<'s, 'a> {
                     };
                 }
                 Source::Step(tracker) if strategy.batch == Batch::Sequential => {
+                    tracker.check_definite(setup.noise_var)?;
                     return Ok(take_best(&setup.scorer(tracker, picks.len()), limits));
                 }
                 Source::Step(tracker) => {
+                    tracker.check_definite(setup.noise_var)?;
                     let top = take_top(&setup.scorer(tracker, picks.len()), limits, left);
                     self.passes += tracker.passes;
                     self.source = Source::Top(top.into_iter());
@@ -178,6 +180,7 @@ fn best_of(
     };
     let pool = Embeddings::new(&points[..], setup.pool.dim())?.into();
     let tracker = tracker_of(setup, pool, probabilities, ledger, picks, number)?;
+    tracker.check_definite(setup.noise_var).map_err(|error| error.in_pool(rows))?;
     Ok(take_best(&Scorer { rows: Some(rows), ..setup.scorer(&tracker, picks.len()) }, limits))
 }
 

@@ -9,12 +9,13 @@ use crate::kernels::Product;
 use crate::law::Law;
 use crate::ledger::Ledger;
 use crate::partition::select_partitioned;
+use crate::range::{check_signal, settled_noise};
 use crate::round::{Round, Setup};
 use crate::rules::TargetNoise;
 use crate::selection::{Ended, Pick, Selection};
 use crate::strategy::Space;
 use crate::task::{Survey, check};
-use crate::{Error, Greedy, Kernel, Noise, Plan, Points, Result, Task};
+use crate::{Error, Greedy, Kernel, Plan, Points, Result, Span, Task};
 
 /// How far a selection is.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +50,7 @@ fn choose(
         return select_partitioned(task, plan, parts, progress);
     }
     check(task, plan)?;
-    let mut limits = Limits::new(task, plan);
+    let limits = Limits::new(task, plan);
     let available = limits.available();
     if available == 0 {
         return Err(Error::NothingToPick);
@@ -58,10 +59,25 @@ fn choose(
         return Err(Error::Count { count: plan.count, available });
     }
     let survey = Survey::new(task)?;
-    let noise_var = settled_noise(task, plan.noise, survey.mean_var)?;
+    let noise_var = settled_noise(task.noise_vars, plan.noise, survey.mean_var)?;
+    check_signal(&plan.strategy, task.targets, task.kernel, noise_var)?;
+    choose_from(task, plan, noise_var, &survey, limits, progress)
+}
+
+/// Chooses rows of a task that was checked, or of a part of one.
+pub(crate) fn choose_from(
+    task: &Task<'_>,
+    plan: &Plan,
+    noise_var: f64,
+    survey: &Survey,
+    mut limits: Limits<'_>,
+    mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+) -> Result<Selection> {
+    let span = Span::for_picks(task, plan.count)?;
+    let task = &span.as_ref().map_or(*task, |span| span.task(task));
     let strategy = &plan.strategy;
     let target_noise = strategy.wants().var_given_targets.unwrap_or(TargetNoise::Noisy);
-    let mut ledger = open_ledger(task, noise_var, target_noise);
+    let mut ledger = open_ledger(task, noise_var, target_noise)?;
     let enough = variance_goal(task, plan, &ledger)?;
 
     // Badge sees loss gradients; the ledger keeps to the space of the task.
@@ -74,7 +90,7 @@ fn choose(
     };
     let norms = survey.norms.as_deref();
     let setup = Setup { task, plan, pool, kernel, noise_var, mean_var: survey.mean_var, norms };
-    let mut picks: Vec<Pick> = Vec::with_capacity(plan.count);
+    let mut picks: Vec<Pick> = Vec::new();
     let mut passes = 1;
     let round_size = plan.round_size.unwrap_or(plan.count);
     let ended = 'rounds: loop {
@@ -93,6 +109,7 @@ fn choose(
                 break 'rounds Ended::Gain;
             }
             ledger.observe(&x, noise);
+            ledger.check_definite(Some(index), noise)?;
             let (information, variance_left) = (ledger.information(), ledger.variance_left());
             task.check_read()?;
             let pick = Pick { rank: picks.len() + 1, index, score, information, variance_left };
@@ -121,32 +138,8 @@ fn choose(
     Ok(Selection { picks, noise_var, ended, passes })
 }
 
-/// The largest ratio of signal to noise variance that f64 has the digits for.
-const LEAST_NOISE: f64 = 1e30;
-
-/// ρ² in numbers; refused where f64 has no digits for it.
-pub(crate) fn settled_noise(task: &Task<'_>, noise: Noise, mean_var: f64) -> Result<f64> {
-    let noise_var = noise_var(noise, mean_var);
-    let least = task.noise_vars.map_or(noise_var, |vars| vars.iter().copied().fold(noise_var, f64::min));
-    if mean_var / least > LEAST_NOISE {
-        let expected = "it is more than 10¹⁵ times smaller than the embeddings; raise it";
-        return Err(Error::Setting { name: "the noise", value: least.sqrt(), expected });
-    }
-    Ok(noise_var)
-}
-
-/// ρ² of the plan: given, or relative to the pool's mean prior variance.
-pub(crate) fn noise_var(noise: Noise, mean_var: f64) -> f64 {
-    match noise {
-        Noise::Std(std) => std * std,
-        // Rows that are all zero teach nothing under any noise.
-        Noise::Relative(share) if mean_var > 0.0 => share * mean_var,
-        Noise::Relative(share) => share,
-    }
-}
-
 /// The law given what is labelled already, with the targets beside it.
-pub(crate) fn open_ledger<'a>(task: &Task<'a>, noise_var: f64, target_noise: TargetNoise) -> Ledger<'a> {
+pub(crate) fn open_ledger<'a>(task: &Task<'a>, noise_var: f64, target_noise: TargetNoise) -> Result<Ledger<'a>> {
     let mut data = Law::prior(task.kernel, task.pool.dim());
     // A row that is named twice was still labelled once.
     let rows: BTreeSet<usize> = task.observed_rows.iter().copied().collect();
@@ -161,7 +154,9 @@ pub(crate) fn open_ledger<'a>(task: &Task<'a>, noise_var: f64, target_noise: Tar
         data.observe_all(&observed, &noise);
     }
     let targets = task.targets.map(|targets| (targets.to_vec(), targets.dim()));
-    Ledger::new(data, targets, target_noise, noise_var)
+    let ledger = Ledger::new(data, targets, target_noise, noise_var);
+    ledger.check_definite(None, noise_var)?;
+    Ok(ledger)
 }
 
 /// The targets' total variance at which a reduced share is reached.

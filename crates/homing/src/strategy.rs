@@ -120,6 +120,9 @@ strategies! {
         "uniform", "a random sample", "Fig. 2";
 }
 
+/// Larger powers of a cosine are zero.
+const MOST_BETA: f64 = 100.0;
+
 /// A rule with its way of forming batches: a row of [`STRATEGIES`], or one of your own.
 #[derive(Clone)]
 pub struct Strategy {
@@ -144,8 +147,8 @@ impl Strategy {
 
     /// `information-density` with another weight β of the similarity.
     pub fn information_density(beta: f64) -> Result<Self> {
-        if !(beta.is_finite() && beta > 0.0) {
-            return Err(Error::Setting { name: "β", value: beta, expected: "it must be a positive number" });
+        if !(beta > 0.0 && beta <= MOST_BETA) {
+            return Err(Error::Setting { name: "β", value: beta, expected: "it must be above 0 and at most 100" });
         }
         Ok(Self { rule: Arc::new(InformationDensity { beta }), .."information-density".parse()? })
     }

@@ -5,6 +5,7 @@ use rand::distr::weighted::WeightedIndex;
 use rand::seq::index;
 
 use crate::random::{Stream, generator};
+use crate::range::check_count;
 use crate::select::select;
 use crate::{Error, Kernel, Noise, Plan, Points, Result, Task};
 
@@ -52,6 +53,7 @@ impl TargetSampling {
                 if weights.iter().all(|&w| w == 0.0) {
                     return Err(Error::BadValue { what: "target weights", row: 0, value: 0.0, expected });
                 }
+                check_count("draws of targets", *size)?;
                 at_least_one(*size)
             }
             TargetSampling::Size(size) | TargetSampling::MaxDet(size) | TargetSampling::MaxDist(size) => {
@@ -83,8 +85,10 @@ impl TargetSampling {
             }
             TargetSampling::Size(size) => index::sample(&mut rng, all, *size).into_vec(),
             TargetSampling::Weighted { weights, size } => {
-                let law = WeightedIndex::new(weights).expect("checked weights");
-                (0..*size).map(|_| rng.sample(&law)).collect()
+                let law = WeightedIndex::new(scaled(weights)).expect("checked weights");
+                let mut drawn = vec![false; all];
+                (0..*size).for_each(|_| drawn[rng.sample(&law)] = true);
+                (0..all).filter(|&target| drawn[target]).collect()
             }
             TargetSampling::MaxDet(size) => explanatory("undirected-itl", *size, targets, kernel, noise)?,
             TargetSampling::MaxDist(size) => explanatory("max-dist", *size, targets, kernel, noise)?,
@@ -93,6 +97,17 @@ impl TargetSampling {
         chosen.dedup();
         Ok(chosen)
     }
+}
+
+/// Weights whose sum is a number, with the same shares: times a power of two where they are very large or very small.
+pub(crate) fn scaled(weights: &[f64]) -> Vec<f64> {
+    let largest = weights.iter().copied().fold(0.0, f64::max);
+    let factor = match largest {
+        largest if largest > 1e200 => 2f64.powi(-512),
+        largest if largest < 1e-200 => 2f64.powi(512),
+        _ => 1.0,
+    };
+    weights.iter().map(|weight| weight * factor).collect()
 }
 
 fn at_least_one(size: usize) -> Result<()> {

@@ -1,7 +1,7 @@
 //! What a selection is made from, and what is asked of it.
 
-use crate::embeddings::BLOCK;
 use crate::points::check_probabilities;
+use crate::range::{Extremes, check_costs, check_count, check_extremes, check_noise, check_noise_vars, check_points};
 use crate::strategy::{Batch, Space};
 use crate::{Embeddings, Error, Greedy, Kernel, Linear, Points, Result, Strategy, TargetSampling};
 
@@ -143,14 +143,6 @@ fn known_rows(what: &'static str, named: &[usize], rows: usize) -> Result<()> {
     }
 }
 
-fn positive(what: &'static str, values: &[f64], rows: usize) -> Result<()> {
-    same_length(what, values.len(), rows)?;
-    match values.iter().position(|v| !(v.is_finite() && *v > 0.0)) {
-        Some(row) => Err(Error::BadValue { what, row, value: values[row], expected: "it must be a positive number" }),
-        None => Ok(()),
-    }
-}
-
 fn setting(name: &'static str, value: f64, valid: bool, expected: &'static str) -> Result<()> {
     if valid { Ok(()) } else { Err(Error::Setting { name, value, expected }) }
 }
@@ -167,6 +159,9 @@ pub enum Engine {
     Speculative,
 }
 
+/// Picks that may have been made before: their number and those of this call add up.
+const MOST_MADE: u64 = 1 << 53;
+
 /// The pool's prior variances.
 pub(crate) struct Survey {
     pub mean_var: f64,
@@ -175,32 +170,31 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Looks at every row once, and refuses one that is not finite.
+    /// Looks at every row once, and refuses one that cannot be computed with, in the pool or beside it.
     pub fn new(task: &Task<'_>) -> Result<Self> {
-        let Points::Embeddings(pool) = task.pool else {
-            task.pool.check_finite("pool")?;
-            return Ok(Self { mean_var: task.pool.mean_of(|x| task.kernel.var(x)), norms: None });
-        };
-        let dim = pool.dim();
-        let blocks = pool.map_blocks(|_, block| {
-            let vars = task.kernel.vars(block, dim);
-            let finite = vars.iter().all(|var| var.is_finite())
-                && (task.kernel.is_linear() || block.iter().all(|x| x.is_finite()));
+        let (survey, found) = Self::measure(task);
+        check_extremes("pool", task.pool, task.kernel, &found)?;
+        for (what, points) in [("targets", task.targets), ("observed points", task.observed_points)] {
+            points.map_or(Ok(()), |points| check_points(what, points, task.kernel))?;
+        }
+        Ok(survey)
+    }
+
+    /// Looks at every row once; what the blocks hold at most.
+    pub fn measure(task: &Task<'_>) -> (Self, Vec<Extremes>) {
+        let dim = task.pool.dim();
+        let blocks = task.pool.map_blocks(|start, block| {
+            let (vars, extremes) = Extremes::of(task.kernel, start, block, dim);
             // What underflows is not zero.
             let single = |&var: &f64| if var > 0.0 { (var as f32).max(f32::MIN_POSITIVE) } else { 0.0 };
-            (vars.iter().map(single).collect::<Vec<_>>(), vars.iter().sum::<f64>(), finite)
+            (vars.iter().map(single).collect::<Vec<_>>(), vars.iter().sum::<f64>(), extremes)
         });
-        if let Some(block) = blocks.iter().position(|(_, _, finite)| !finite) {
-            pool.check_finite("pool")?;
-            let row = (block * BLOCK..pool.rows()).find(|&row| !task.kernel.var(&pool.row(row)).is_finite());
-            let expected = "its square overflows; scale the embeddings down";
-            let row = row.unwrap_or(block * BLOCK);
-            let value = pool.row(row).into_iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-            return Err(Error::BadValue { what: "pool", row, value, expected });
-        }
-        let mean_var = blocks.iter().map(|(_, sum, _)| sum).sum::<f64>() / pool.rows() as f64;
-        let norms = task.kernel.is_linear().then(|| blocks.into_iter().flat_map(|(norms, _, _)| norms).collect());
-        Ok(Self { mean_var, norms })
+        let found = blocks.iter().map(|(_, _, extremes)| *extremes).collect();
+        let mean_var = blocks.iter().map(|(_, sum, _)| sum).sum::<f64>() / task.pool.rows() as f64;
+        let embeddings = matches!(task.pool, Points::Embeddings(_));
+        let linear = task.kernel.is_linear() && embeddings;
+        let norms = linear.then(|| blocks.into_iter().flat_map(|(norms, _, _)| norms).collect());
+        (Self { mean_var, norms }, found)
     }
 }
 
@@ -234,18 +228,20 @@ pub(crate) fn check(task: &Task<'_>, plan: &Plan) -> Result<()> {
     known_rows("observed rows", task.observed_rows, rows)?;
     known_rows("forbidden rows", task.forbidden, rows)?;
     if let Some(noise_vars) = task.noise_vars {
-        positive("noise variances", noise_vars, rows)?;
+        same_length("noise variances", noise_vars.len(), rows)?;
+        check_noise_vars(noise_vars)?;
     }
     if let Some(costs) = task.costs {
-        positive("costs", costs, rows)?;
+        same_length("costs", costs.len(), rows)?;
+        check_costs(costs)?;
     }
     if let Some(groups) = task.groups {
         same_length("groups", groups.len(), rows)?;
     }
-    match plan.noise {
-        Noise::Std(std) => setting("the noise", std, (std * std).is_normal() && std > 0.0, NOISE)?,
-        Noise::Relative(share) => setting("the relative noise", share, share.is_finite() && share > 0.0, NOISE)?,
-    }
+    check_noise(plan.noise)?;
+    check_count("picks", plan.count)?;
+    let made = plan.made as u64;
+    setting("the number of picks made before", made as f64, made <= MOST_MADE, "it must not exceed 2⁵³")?;
     if let Some(gain) = plan.stop.min_gain {
         setting("the least gain", gain, gain >= 0.0, "it must not be negative")?;
     }
@@ -278,5 +274,3 @@ pub(crate) fn check(task: &Task<'_>, plan: &Plan) -> Result<()> {
     }
     Ok(())
 }
-
-const NOISE: &str = "it must be a positive number, since an observation without noise would carry infinite information";

@@ -9,7 +9,8 @@ use rayon::prelude::*;
 
 use crate::embeddings::BLOCK;
 use crate::law::{Columns, Functional, Law, Root, Variance};
-use crate::{Candidate, Embeddings, Kernel, Points, Wants};
+use crate::range::LEAST_VAR;
+use crate::{Candidate, Embeddings, Error, Kernel, Points, Result, Wants};
 
 /// VTL's sums of squares are recomputed when the targets' variance has fallen by this factor since they last were, or
 /// when a pick was known so well already that dividing by its variance blows up rounding.
@@ -65,7 +66,7 @@ impl Targets {
 
     /// The terms of Σ_a f_a / σ_a; a target that is known already correlates with nothing.
     pub fn standardised(&self) -> impl Iterator<Item = (f64, &[f64])> {
-        let coefficient = |var: &Variance| if var.value > 0.0 { 1.0 / var.value.sqrt() } else { 0.0 };
+        let coefficient = |var: &Variance| if var.value > LEAST_VAR { 1.0 / var.value.sqrt() } else { 0.0 };
         self.vars.iter().map(coefficient).zip(self.iter())
     }
 
@@ -119,6 +120,8 @@ pub(crate) struct Tracker<'a> {
     blocks: Vec<Block>,
     /// The targets' total variance when VTL's sums were last computed.
     sq_cov_base: f64,
+    /// The row of the least variance so far and that variance, for a kernel that may make it negative.
+    least: Option<(usize, Variance)>,
     pub passes: usize,
 }
 
@@ -167,6 +170,7 @@ impl<'a> Tracker<'a> {
             joint,
             blocks: blocks.collect(),
             sq_cov_base: 0.0,
+            least: None,
             passes: 0,
         };
         tracker.start();
@@ -184,7 +188,7 @@ impl<'a> Tracker<'a> {
         let mut blocks = std::mem::take(&mut self.blocks);
         let (pool, dim) = (self.pool, self.pool.dim());
         blocks.par_iter_mut().for_each_init(
-            || vec![0.0; BLOCK * dim],
+            || vec![0.0; BLOCK.min(pool.rows()) * dim],
             |buffer, block| {
                 let rows = &mut buffer[..block.len * dim];
                 pool.read(block.start..block.start + block.len, rows);
@@ -199,8 +203,9 @@ impl<'a> Tracker<'a> {
         let cosine = self.wants.cosine.then(|| {
             let targets = self.targets.as_ref().expect("checked: the rule has targets");
             let weight = 1.0 / targets.vars.len() as f64;
-            let stds = targets.iter().map(|a| self.kernel.var(a).sqrt());
-            let coefficients: Vec<f64> = stds.map(|s| if s > 0.0 { weight / s } else { 0.0 }).collect();
+            let vars = targets.iter().map(|a| self.kernel.var(a));
+            let coefficients: Vec<f64> =
+                vars.map(|var| if var > LEAST_VAR { weight / var.sqrt() } else { 0.0 }).collect();
             self.prior.functional(&coefficients, &targets.points, &mut Columns::default())
         });
         let std_cov = self.standardised();
@@ -230,7 +235,7 @@ impl<'a> Tracker<'a> {
                 block.cosine = vec![0.0; len];
                 tracker.prior.scan(functional, rows, &mut block.prior_columns, &mut block.cosine);
                 for (cosine, &var) in block.cosine.iter_mut().zip(&block.prior_var) {
-                    *cosine = if var > 0.0 { *cosine / var.sqrt() } else { 0.0 };
+                    *cosine = if var > LEAST_VAR { *cosine / var.sqrt() } else { 0.0 };
                 }
             }
         });
@@ -334,8 +339,34 @@ impl<'a> Tracker<'a> {
         });
     }
 
+    /// Refuses a kernel under which some row has a negative variance.
+    pub fn check_definite(&self, noise_var: f64) -> Result<()> {
+        match self.least.filter(|(_, var)| var.is_negative(noise_var)) {
+            Some((row, var)) => Err(Error::Indefinite { row: Some(row), var: var.value }),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers the least variance, before a negative one is taken for rounding.
+    fn look(&mut self) {
+        let mut least = self.least;
+        for block in &self.blocks {
+            for list in [&block.var, &block.joint_var] {
+                for (row, &var) in (block.start..).zip(list) {
+                    if least.is_none_or(|(_, least)| var.value < least.value) {
+                        least = Some((row, var));
+                    }
+                }
+            }
+        }
+        self.least = least;
+    }
+
     /// Computes anew what subtraction has lost, from a law whose steps are folded into one decomposition.
     fn recover(&mut self) {
+        if self.kernel.may_be_indefinite() {
+            self.look();
+        }
         let pool = self.pool;
         recover(&mut self.blocks, pool, |block| &mut block.var, |x| self.data.var(x));
         if let Some(joint) = &mut self.joint {
@@ -365,7 +396,8 @@ impl<'a> Tracker<'a> {
             view.read(block.start..block.start + block.len, &mut probabilities);
         }
         let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
-        let var = |list: &[Variance], i: usize| list.get(i).map_or(0.0, |v| v.value.max(0.0));
+        let sum = |list: &[Variance], i: usize| list.get(i).map_or(0.0, |v| v.value.max(0.0));
+        let var = |list: &[Variance], i: usize| Some(sum(list, i)).filter(|&v| v > LEAST_VAR).unwrap_or(0.0);
         for i in 0..block.len {
             let row = block.start + i;
             let given_data = var(&block.var, i);
@@ -374,7 +406,7 @@ impl<'a> Tracker<'a> {
                 var: given_data,
                 // Conditioning never adds variance; rounding may.
                 var_given_targets: var(&block.joint_var, i).min(given_data),
-                sq_cov: var(&block.sq_cov, i),
+                sq_cov: sum(&block.sq_cov, i),
                 std_cov: at(&block.std_cov, i),
                 nearest_sq: block.nearest_sq.get(i).copied(),
                 cosine: at(&block.cosine, i),

@@ -239,7 +239,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (folder, asked, setup) = match (&arguments.resume, &arguments.run) {
         (Some(path), _) => resume(path, cell)?,
         (None, Some(path)) => start(path, &arguments.asked, cell).or_else(|error| match cell {
-            // By a cell of an experiment that was killed a moment ago.
+            // Begun by a cell of an experiment that was killed a moment ago.
             Some(_) if path.join("plan.json").exists() => resume(path, cell),
             _ => Err(error),
         })?,

@@ -69,6 +69,11 @@ impl Folder {
     }
 }
 
+/// The lines of a table, each made from its number.
+pub fn table(rows: usize, line: impl Fn(usize) -> String) -> String {
+    (0..rows).map(line).collect()
+}
+
 pub fn pool_csv(rows: usize) -> String {
     let mut text = String::from("id,source,cost,x,y,z\n");
     for i in 0..rows {

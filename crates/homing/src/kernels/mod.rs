@@ -53,6 +53,17 @@ pub trait Kernel: Send + Sync {
         false
     }
 
+    /// Whether it may fail to be positive semi-definite, as a matrix that somebody else made may. Variances that come out
+    /// negative are refused then.
+    fn may_be_indefinite(&self) -> bool {
+        false
+    }
+
+    /// Whether x is a point that the kernel is about; what was expected where it is none.
+    fn check_point(&self, _x: &[f64]) -> std::result::Result<(), &'static str> {
+        Ok(())
+    }
+
     /// Refuses a kernel that reads numbers from elsewhere, when such a read has failed.
     fn check_read(&self) -> Result<()> {
         Ok(())
@@ -84,8 +95,11 @@ impl Kernel for Linear {
 /// `covariance` is Σ, dim × dim, row after row. The result has as many rows as `embeddings`.
 pub fn fold_covariance(embeddings: Embeddings<'_>, covariance: &[f64]) -> Result<Vec<f64>> {
     let dim = embeddings.dim();
-    if covariance.len() != dim * dim {
-        return Err(Error::Length { what: "entries of Σ", got: covariance.len(), expected: dim * dim });
+    if dim.checked_mul(dim) != Some(covariance.len()) {
+        return Err(Error::Length { what: "entries of Σ", got: covariance.len(), expected: dim.saturating_mul(dim) });
+    }
+    if let Some(at) = covariance.iter().position(|entry| !entry.is_finite()) {
+        return Err(Error::NotFinite { what: "covariance Σ", row: at / dim });
     }
     let sigma = Mat::from_fn(dim, dim, |i, j| covariance[i * dim + j]);
     let factor = sigma.llt(faer::Side::Lower).map_err(|LltError::NonPositivePivot { index }| {

@@ -55,6 +55,17 @@ impl Kernel for Precomputed<'_> {
         self.at(x[0] as usize, other[0] as usize)
     }
 
+    fn may_be_indefinite(&self) -> bool {
+        true
+    }
+
+    fn check_point(&self, x: &[f64]) -> Result<(), &'static str> {
+        match x {
+            [at] if at.fract() == 0.0 && (0.0..self.matrix.rows() as f64).contains(at) => Ok(()),
+            _ => Err("a kernel matrix is asked by one number a point, that of its row"),
+        }
+    }
+
     fn check_read(&self) -> Result<()> {
         self.matrix.check_read()
     }

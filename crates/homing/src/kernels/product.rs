@@ -25,6 +25,10 @@ impl Kernel for Product {
         dot(a, b) * (dot(h, g) + self.bias)
     }
 
+    fn check_point(&self, x: &[f64]) -> Result<(), &'static str> {
+        if x.len() >= self.split { Ok(()) } else { Err("it has fewer numbers than the first of the two factors") }
+    }
+
     fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {
         let mut hidden = vec![0.0; out.len()];
         inner_products(rows, points, dim, 0..self.split, out);

@@ -113,6 +113,11 @@ impl Kernel for Scaled {
         }
     }
 
+    fn check_point(&self, x: &[f64]) -> Result<(), &'static str> {
+        let wanted = self.classes + self.first() + self.rest.len();
+        if x.len() == wanted { Ok(()) } else { Err("it has another number of factors than the table of scales") }
+    }
+
     fn vars(&self, rows: &[f64], dim: usize) -> Vec<f64> {
         let squares = Mat::from_fn(rows.len() / dim, dim, |i, j| rows[i * dim + j] * rows[i * dim + j]);
         let (outer, inner) = squares.split_at_col(self.classes);

@@ -2,6 +2,7 @@
 
 use super::Kernel;
 use crate::algebra::{inner_products, norm_sq, sum};
+use crate::range::{LEAST_SIZE, MOST_SIZE};
 use crate::{Error, Result};
 
 /// Values from a matrix product are off by no more than this share.
@@ -44,13 +45,14 @@ fn euclidean_sq_block(rows: &[f64], points: &[f64], dim: usize, out: &mut [f64],
     }
 }
 
-fn positive(name: &'static str, value: f64) -> Result<f64> {
-    // Its square divides distances.
-    if (value * value).is_normal() && value > 0.0 {
-        Ok(value)
-    } else {
-        Err(Error::Setting { name, value, expected: "it must be a positive number" })
-    }
+/// A length whose square can divide that of any distance.
+fn length_scale(value: f64) -> Result<f64> {
+    let expected = match value {
+        value if (LEAST_SIZE..=MOST_SIZE).contains(&value) => return Ok(value),
+        value if value > 0.0 => "it must lie between 1e-50 and 1e50",
+        _ => "it must be a positive number",
+    };
+    Err(Error::Setting { name: "the length scale", value, expected })
 }
 
 /// exp(−‖x − x′‖₂² / 2h²).
@@ -62,7 +64,7 @@ pub struct Gaussian {
 impl Gaussian {
     /// With length scale h.
     pub fn new(length: f64) -> Result<Self> {
-        Ok(Self { length: positive("the length scale", length)? })
+        Ok(Self { length: length_scale(length)? })
     }
 }
 
@@ -98,7 +100,7 @@ pub struct Laplace {
 impl Laplace {
     /// With length scale h.
     pub fn new(length: f64) -> Result<Self> {
-        Ok(Self { length: positive("the length scale", length)? })
+        Ok(Self { length: length_scale(length)? })
     }
 }
 
@@ -122,12 +124,16 @@ pub struct Matern {
 impl Matern {
     /// With smoothness ν and length scale h. ν = 1/2, 3/2 and 5/2 have closed forms and are faster.
     pub fn new(smoothness: f64, length: f64) -> Result<Self> {
-        let smoothness = positive("the smoothness ν", smoothness)?;
-        if smoothness > 50.0 {
-            let expected = "above 50 it cannot be told from the Gaussian kernel; use that one";
+        let expected = match smoothness {
+            nu if (0.01..=50.0).contains(&nu) => None,
+            nu if nu > 50.0 => Some("above 50 it cannot be told from the Gaussian kernel; use that one"),
+            nu if nu > 0.0 => Some("below 0.01 no two rows tell anything about one another; raise it"),
+            _ => Some("it must be a positive number"),
+        };
+        if let Some(expected) = expected {
             return Err(Error::Setting { name: "the smoothness ν", value: smoothness, expected });
         }
-        Ok(Self { smoothness, length: positive("the length scale", length)? })
+        Ok(Self { smoothness, length: length_scale(length)? })
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct DualLaw<'a> {
     /// t₁, t₂, …, one after the other.
     points: Vec<f64>,
     steps: Vec<Step>,
+    /// The least variance that anything had when it was observed, for a kernel that may make it negative.
+    least: Option<Variance>,
 }
 
 #[derive(Clone)]
@@ -46,7 +48,7 @@ pub(crate) enum DualFunctional {
 
 impl<'a> DualLaw<'a> {
     pub fn prior(kernel: &'a dyn Kernel) -> Self {
-        Self { kernel, points: Vec::new(), steps: Vec::new() }
+        Self { kernel, points: Vec::new(), steps: Vec::new(), least: None }
     }
 
     /// How many things were observed.
@@ -87,7 +89,7 @@ impl<'a> DualLaw<'a> {
             for (i, (x, &noise_var)) in points.chunks_exact(dim).zip(noise_vars).enumerate() {
                 let whitened: Vec<f64> = columns.iter().skip(i).step_by(count).copied().collect();
                 let prior = priors[i];
-                let total = (prior - norm_sq(&whitened)).max(0.0) + noise_var;
+                let total = self.seen(prior - norm_sq(&whitened), prior) + noise_var;
                 // Without noise, what is known already to the last digits has nothing to add.
                 if noise_var > 0.0 || total > KNOWN * prior {
                     self.push(x, whitened, total);
@@ -100,9 +102,23 @@ impl<'a> DualLaw<'a> {
     /// Conditions on a noisy observation of f_x; Var f_x + ρ² as it was before.
     pub fn observe(&mut self, x: &[f64], noise_var: f64) -> (DualFunctional, f64) {
         let whitened = self.whiten(x);
-        let total = (self.kernel.var(x) - norm_sq(&whitened)).max(0.0) + noise_var;
+        let prior = self.kernel.var(x);
+        let total = self.seen(prior - norm_sq(&whitened), prior) + noise_var;
         self.push(x, whitened, total);
         (DualFunctional::Step(self.len() - 1), total)
+    }
+
+    /// A variance as it is used, of something that is about to be observed.
+    fn seen(&mut self, value: f64, prior: f64) -> f64 {
+        if self.kernel.may_be_indefinite() && self.least.is_none_or(|least| value < least.value) {
+            self.least = Some(Variance { value, scale: prior });
+        }
+        value.max(0.0)
+    }
+
+    /// The least variance that anything had when it was observed, where the kernel may make it negative.
+    pub fn least_var(&self) -> Option<Variance> {
+        self.least
     }
 
     fn whiten(&self, x: &[f64]) -> Vec<f64> {

@@ -35,6 +35,11 @@ impl Variance {
     pub fn is_lost(self) -> bool {
         self.value < LOST * self.scale
     }
+
+    /// Whether it is negative by more than rounding and the noise explain, which no covariance matrix makes it.
+    pub fn is_negative(self, noise_var: f64) -> bool {
+        self.value < -(0.5 * noise_var + 1e-6 * self.scale)
+    }
 }
 
 /// The law of f given observations.
@@ -97,6 +102,14 @@ impl<'a> Law<'a> {
         match self {
             Law::Linear(law) => law.sound_var(x),
             Law::Dual(law) => law.var(x),
+        }
+    }
+
+    /// The least variance of anything observed, where that is negative as a kernel that is none makes it.
+    pub fn least_var(&self, noise_var: f64) -> Option<f64> {
+        match self {
+            Law::Linear(_) => None,
+            Law::Dual(law) => law.least_var().filter(|var| var.is_negative(noise_var)).map(|var| var.value),
         }
     }
 

@@ -144,7 +144,7 @@ impl<'a, T: Real> Cold<'a, T> {
     ) {
         let dim = self.dim;
         self.blocks.par_iter_mut().enumerate().for_each_init(
-            || (vec![T::default(); BLOCK * dim], room()),
+            || (vec![T::default(); BLOCK.min(pool.rows()) * dim], room()),
             |(buffer, products), (b, block)| {
                 let rows = T::block(pool, b * BLOCK..b * BLOCK + block.norm_sq.len(), buffer);
                 f(b, rows, products, block);

@@ -59,7 +59,7 @@ impl<T: Real> Warm<T> {
         at: impl Fn(usize, &[usize], &Numbers<T>) + Sync,
     ) {
         let walk = Walk::new(pool.dim(), steps.iter(), state, None);
-        let room = || (vec![T::default(); BLOCK * pool.dim()], walk.room());
+        let room = || (vec![T::default(); BLOCK.min(pool.rows()) * pool.dim()], walk.room());
         self.blocks.par_iter_mut().for_each_init(room, |(buffer, products), block| {
             let Block { rows, numbers, trail } = block;
             let buffer = &mut buffer[..rows.len() * pool.dim()];

@@ -102,14 +102,18 @@ impl<'s, 'a> Drafts<'s, 'a> {
         Self { setup, laws, targets, sheet, open, hot, pending: None, ready, length, passes: 0 }
     }
 
-    /// Drafts, verifies and accepts.
-    fn round(&mut self, left: usize) {
+    /// Drafts, verifies and accepts; lost where a kernel that is none makes variances negative, of which the plain engine
+    /// names the row.
+    fn round(&mut self, left: usize) -> Result<(), Lost> {
         let Setup { pool, kernel, noise_var, .. } = *self.setup;
         let decided = usize::from(self.pending.is_some());
         let draft = self.draft(self.length.min(left - 1));
         let (rule, targets) = (&*self.setup.plan.strategy.rule, self.targets.as_ref());
         let verdict = self.sheet.verify(&self.laws, targets, &draft, decided, &self.open, (rule, noise_var));
         self.passes += 1;
+        if kernel.may_be_indefinite() && verdict.is_negative() {
+            return Err(Lost);
+        }
 
         let mut kept = decided;
         self.pending = None;
@@ -131,6 +135,7 @@ impl<'s, 'a> Drafts<'s, 'a> {
             let count = (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end());
             self.hot = verdict.best(kept, &self.open, count);
         }
+        Ok(())
     }
 
     /// The pending pick, and up to `most` picks after it, as the plain engine makes them among the hot rows. The laws
@@ -171,7 +176,7 @@ impl<'s, 'a> Drafts<'s, 'a> {
 impl<'s> Ahead<'s> for Drafts<'s, '_> {
     fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, Lost> {
         if self.ready.is_empty() {
-            self.round(left);
+            self.round(left)?;
         }
         Ok(self.ready.pop_front())
     }

@@ -8,6 +8,7 @@ use crate::algebra::axpy;
 use crate::choose::{Scored, contenders};
 use crate::embeddings::BLOCK;
 use crate::law::{Columns, DualLaw, Variance};
+use crate::range::LEAST_VAR;
 use crate::tracker::Targets;
 use crate::{Candidate, Points, Rule, Wants};
 
@@ -36,9 +37,16 @@ struct Found {
     contenders: Vec<Vec<Scored>>,
     /// The rows' keys.
     keys: Vec<Vec<f32>>,
+    /// Whether some variance is negative by more than rounding.
+    negative: bool,
 }
 
 impl Verdict {
+    /// Whether some variance is negative at any step.
+    pub fn is_negative(&self) -> bool {
+        self.blocks.iter().any(|block| block.negative)
+    }
+
     /// The rows that may be best once `applied` drafted picks are made, in rising order.
     pub fn contenders(&self, applied: usize) -> Vec<Scored> {
         self.blocks.iter().flat_map(|block| &block.contenders[applied - self.decided]).copied().collect()
@@ -76,7 +84,7 @@ impl<'t> Aim<'t> {
         let mut vars = vec![NOTHING; count];
         let inverse_stds = (law.len() - drafted..=law.len()).map(|steps| {
             law.scan_vars(points, &whitened[..steps * count], &mut vars);
-            vars.iter().map(|var| if var.value > 0.0 { var.value.sqrt().recip() } else { 0.0 }).collect()
+            vars.iter().map(|var| if var.value > LEAST_VAR { var.value.sqrt().recip() } else { 0.0 }).collect()
         });
         Self { points, count, inverse_stds: inverse_stds.collect(), whitened }
     }
@@ -156,6 +164,7 @@ impl<'a> Sheet<'a> {
                     let pick = draft[t - 1].wrapping_sub(start);
                     open.get_mut(pick).into_iter().for_each(|open| *open = false);
                 }
+                found.negative |= numbers.is_negative(noise_var);
                 if t < decided {
                     continue;
                 }
@@ -173,7 +182,8 @@ impl<'a> Sheet<'a> {
             }
             found
         };
-        let blocks = self.blocks.par_iter_mut().enumerate().map_init(|| vec![0.0; BLOCK * dim], in_block).collect();
+        let room = || vec![0.0; BLOCK.min(pool.rows()) * dim];
+        let blocks = self.blocks.par_iter_mut().enumerate().map_init(room, in_block).collect();
         Verdict { decided, blocks }
     }
 }
@@ -271,8 +281,12 @@ impl<'b> Numbers<'b> {
         }
     }
 
+    fn is_negative(&self, noise_var: f64) -> bool {
+        self.var.iter().chain(&self.joint_var).any(|var| var.is_negative(noise_var))
+    }
+
     fn candidate(&self, i: usize, noise_var: f64) -> Candidate<'static> {
-        let var = self.var[i].value.max(0.0);
+        let var = Some(self.var[i].value).filter(|&var| var > LEAST_VAR).unwrap_or(0.0);
         Candidate {
             var,
             // Conditioning never adds variance; rounding may.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::chain::{Chain, count_lists};
 use super::growth::capacity_by_rank;
-use super::model::{Model, covariance, gain};
+use super::model::{Model, covariance, gain, variances};
 use crate::law::Law;
 use crate::select::select;
 use crate::{Error, Noise, Plan, Result, Task};
@@ -105,6 +105,15 @@ pub fn exact_capacity(model: &Model<'_>, n: usize, repeat: bool) -> Result<f64> 
     let size = if repeat { n } else { n.min(rows) };
     if size == 0 {
         return Ok(0.0);
+    }
+    if size == 1 {
+        // Sets of one row may be many, and their covariances do not matter.
+        let law = Law::prior(task.kernel, model.dim());
+        let best = task.pool.map_blocks(|start, block| {
+            let gains = variances(&law, block, model.dim()).into_iter().zip(start..);
+            gains.map(|(var, row)| gain(var, 0.0, model.noise_at(row))).fold(0.0, f64::max)
+        });
+        return Ok(best.into_iter().fold(0.0, f64::max));
     }
     let cov = covariance(&Law::prior(task.kernel, model.dim()), &task.pool.to_vec(), model.dim());
     let noise: Vec<f64> = (0..rows).map(|row| model.noise_at(row)).collect();

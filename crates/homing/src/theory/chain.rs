@@ -63,7 +63,7 @@ impl<'c> Chain<'c> {
 }
 
 /// How many lists of at most `most` of `rows` there are in rising order, the empty one included; `repeat` lets a row
-/// appear again.
+/// appear again. Counted no further than anyone enumerates.
 pub(crate) fn count_lists(rows: usize, most: usize, repeat: bool) -> f64 {
     let mut sum = 1.0;
     let mut lists = 1.0;
@@ -71,6 +71,9 @@ pub(crate) fn count_lists(rows: usize, most: usize, repeat: bool) -> f64 {
         let fresh = if repeat { rows + size - 1 } else { (rows + 1).saturating_sub(size) };
         lists *= fresh as f64 / size as f64;
         sum += lists;
+        if lists == 0.0 || sum > 1e18 {
+            break;
+        }
     }
     sum
 }
@@ -99,5 +102,6 @@ mod tests {
         assert_eq!(count_lists(4, 2, false), 11.0);
         assert_eq!(count_lists(3, 2, true), 10.0);
         assert_eq!(count_lists(2, 5, false), 4.0);
+        assert!(count_lists(2, usize::MAX, false) == 4.0 && count_lists(3, usize::MAX, true) > 1e18);
     }
 }

@@ -4,9 +4,11 @@ use faer::Mat;
 
 use super::model::{Model, covariance};
 use crate::law::Law;
+use crate::span::{coordinates, is_wide};
 
-/// Pools with more rows have no eigenvalues computed.
+/// Pools with more rows have no eigenvalues computed; of rows in very many dimensions fewer.
 const MOST_ROWS: usize = 2048;
+const MOST_WIDE: usize = 1024;
 
 /// What the bounds of Appendix D are made of, over X = S ∪ A.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,7 +20,7 @@ pub struct Constants {
     /// σ̃² = max σ²_0(x) + ρ²(x).
     pub max_total_var: f64,
     /// λ_min(Var f_S): zero where the rows are linearly dependent; none for a kernel that is not linear and a pool of more
-    /// than 2,048 rows.
+    /// than 2,048 rows, or in more than 8,192 dimensions of more than 1,024.
     pub least_eigenvalue: Option<f64>,
 }
 
@@ -58,10 +60,16 @@ fn least_eigenvalue(model: &Model<'_>) -> Option<f64> {
     if task.kernel.is_linear() && rows > dim {
         return Some(0.0);
     }
-    if rows > MOST_ROWS {
+    let wide = task.kernel.is_linear() && is_wide(rows, dim);
+    if rows > if wide { MOST_WIDE } else { MOST_ROWS } {
         return None;
     }
-    let cov: Mat<f64> = covariance(&Law::prior(task.kernel, dim), &task.pool.to_vec(), dim);
+    let cov: Mat<f64> = if wide {
+        let points = coordinates(&[(task.pool.embeddings(), (0..rows).collect())]);
+        covariance(&Law::prior(task.kernel, rows), &points, rows)
+    } else {
+        covariance(&Law::prior(task.kernel, dim), &task.pool.to_vec(), dim)
+    };
     let values = cov.self_adjoint_eigenvalues(faer::Side::Lower).expect("a finite symmetric matrix has eigenvalues");
     let (least, most) = (values[0], values[rows - 1]);
     // Below the rounding of the largest, an eigenvalue is zero as far as anyone can tell.

@@ -5,8 +5,9 @@ use faer::Mat;
 use crate::irreducible::irreducible_given;
 use crate::law::{Columns, Law, Variance};
 use crate::ledger::Ledger;
+use crate::range::settled_noise;
 use crate::rules::TargetNoise;
-use crate::select::{open_ledger, settled_noise};
+use crate::select::open_ledger;
 use crate::task::{Survey, check};
 use crate::{Embeddings, Error, Noise, Plan, Result, Task};
 
@@ -37,8 +38,8 @@ impl<'a> Model<'a> {
         let rule = if task.targets.is_some() { "itl-exact" } else { "undirected-itl" };
         check(&task, &Plan { strategy: rule.parse()?, noise, ..Plan::default() })?;
         let mean_var = Survey::new(&task)?.mean_var;
-        let noise_var = settled_noise(&task, noise, mean_var)?;
-        let ledger = open_ledger(&task, noise_var, TargetNoise::Free);
+        let noise_var = settled_noise(task.noise_vars, noise, mean_var)?;
+        let ledger = open_ledger(&task, noise_var, TargetNoise::Free)?;
         let mut rows = task.observed_rows.to_vec();
         rows.sort_unstable();
         rows.dedup();
@@ -53,6 +54,7 @@ impl<'a> Model<'a> {
         }
         let noise_var = self.noise_at(row);
         self.ledger.observe(&self.task.pool.row(row), noise_var);
+        self.ledger.check_definite(Some(row), noise_var)?;
         self.rows.push(row);
         Ok(())
     }

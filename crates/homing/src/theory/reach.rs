@@ -6,9 +6,10 @@ use rayon::prelude::*;
 
 use super::model::Model;
 use crate::algebra::norm_sq;
-use crate::irreducible::given_exactly;
+use crate::irreducible::{given_exactly, irreducible_given};
 use crate::law::Law;
-use crate::{Points, Result};
+use crate::span::{coordinates, is_wide};
+use crate::{Embeddings, Points, Result};
 
 /// Rows of the pool that are conditioned on at most, under a kernel that is not linear.
 const MOST_ROWS: usize = 2048;
@@ -16,8 +17,14 @@ const MOST_ROWS: usize = 2048;
 /// Rows of the pool whose labels are counted at most, under the linear kernel.
 const MOST_LABELS: usize = 100_000;
 
-/// Rows that are multiplied together.
+/// Rows that are multiplied together, and numbers that products of theirs take at most while they wait to be added up.
 const PIECE: usize = 1024;
+const WAITING: usize = 1 << 26;
+
+/// Rows, observed points and targets that are looked at together in more dimensions than there are rows.
+const MOST_WIDE: usize = 512;
+const OBSERVED_WIDE: usize = 256;
+const TARGETS_WIDE: usize = 256;
 
 /// The targets' variance given the whole pool.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +42,8 @@ pub struct Reach {
 /// What the pool can teach about each target, with the task's own observations (D_0) known already.
 ///
 /// Linear kernel: η² of any pool in weight space; labels of up to 100,000 rows, evenly spread. Another kernel: the 2,048 rows
-/// that correlate most with some target.
+/// that correlate most with some target. Many dimensions and fewer rows: the 512 rows that correlate most, in the coordinates
+/// of their span.
 pub fn reach(model: &Model<'_>) -> Result<Reach> {
     let task = model.task();
     let (rows, Some(targets)) = (task.pool.rows(), task.targets) else {
@@ -43,14 +51,18 @@ pub fn reach(model: &Model<'_>) -> Result<Reach> {
         return Ok(Reach { irreducible: none.clone(), labelled: none, irreducible_rows: 0, labelled_rows: 0 });
     };
     if task.kernel.is_linear() {
+        if is_wide(rows, model.dim()) {
+            return reach_wide(model, targets);
+        }
         let kept = rows.min(MOST_LABELS);
-        let spread: Vec<usize> = (0..kept).map(|i| i * rows / kept).collect();
+        let labelled = spread(rows, kept).into_iter().map(|row| (row, model.noise_at(row))).collect();
+        let observed_noise = model.noise_var();
+        let labels = Labels { pool: task.pool, rows: labelled, observed: task.observed_points, observed_noise };
         let known = model.irreducible_vars()?;
-        let mut labelled = labelled_linear(model, targets, &spread);
-        labelled.iter_mut().zip(&known).for_each(|(labelled, known)| *labelled = labelled.max(*known));
+        let labelled = labels.vars(targets, &known);
         return Ok(Reach { irreducible: known, labelled, irreducible_rows: rows, labelled_rows: kept });
     }
-    let chosen = if rows <= MOST_ROWS { (0..rows).collect() } else { most_correlated(model, targets) };
+    let chosen = most_correlated(model, targets, MOST_ROWS);
     let points = task.pool.gather(&chosen);
     let noise: Vec<f64> = chosen.iter().map(|&row| model.noise_at(row)).collect();
     let mut law = Law::prior(task.kernel, model.dim());
@@ -65,44 +77,100 @@ pub fn reach(model: &Model<'_>) -> Result<Reach> {
     Ok(Reach { irreducible, labelled, irreducible_rows: used, labelled_rows: used })
 }
 
-/// aᵀ(I + ΦᵀP⁻¹Φ)⁻¹a for the rows Φ and the observed points.
-fn labelled_linear(model: &Model<'_>, targets: Points<'_>, rows: &[usize]) -> Vec<f64> {
-    let (task, dim) = (model.task(), model.dim());
-    // I + MᵀM with rows φ/ρ in M, summed in pieces of fixed size.
-    let scaled = |points: Vec<f64>, noise: &dyn Fn(usize) -> f64| {
-        let rows = points.len() / dim;
-        Mat::from_fn(rows, dim, |i, j| points[i * dim + j] / noise(i).sqrt())
-    };
-    let pieces: Vec<&[usize]> = rows.chunks(PIECE).collect();
-    let mut sum = Mat::<f64>::identity(dim, dim);
-    for group in pieces.chunks(rayon::current_num_threads()) {
-        let products: Vec<Mat<f64>> = group
-            .par_iter()
-            .map(|piece| {
-                let m = scaled(task.pool.gather(piece), &|i| model.noise_at(piece[i]));
-                m.transpose() * &m
-            })
-            .collect();
-        products.iter().for_each(|product| sum += product);
+/// The same in more dimensions than there are rows: the rows, the observed points and some targets at a time, in the
+/// coordinates of their span.
+fn reach_wide(model: &Model<'_>, targets: Points<'_>) -> Result<Reach> {
+    let task = model.task();
+    let chosen = most_correlated(model, targets, MOST_WIDE);
+    let observed = task.observed_points.map(|points| {
+        let kept = points.rows().min(OBSERVED_WIDE);
+        (points.embeddings(), spread(points.rows(), kept))
+    });
+    let (mut irreducible, mut labelled) = (Vec::new(), Vec::new());
+    let all: Vec<usize> = (0..targets.rows()).collect();
+    for asked in all.chunks(TARGETS_WIDE) {
+        let mut points = vec![(task.pool.embeddings(), chosen.clone()), (targets.embeddings(), asked.to_vec())];
+        points.extend(observed.clone());
+        let coordinates = coordinates(&points);
+        task.check_read()?;
+        let dim = points.iter().map(|(_, rows)| rows.len()).sum::<usize>();
+        let view = |from: usize, count: usize| -> Result<Points<'_>> {
+            let rows = Embeddings::new(&coordinates[from * dim..(from + count) * dim], dim)?;
+            Ok(rows.watching_as(task.pool.embeddings()).into())
+        };
+        let (pool, about) = (view(0, chosen.len())?, view(chosen.len(), asked.len())?);
+        let known = chosen.len() + asked.len();
+        let observed = if known < dim { Some(view(known, dim - known)?) } else { None };
+        let mut law = Law::prior(task.kernel, dim);
+        if let Some(observed) = observed {
+            law.observe_all(&observed.to_vec(), &vec![model.noise_var(); observed.rows()]);
+        }
+        let left = irreducible_given(pool, about, law, task.kernel)?;
+        let rows = chosen.iter().enumerate().map(|(place, &row)| (place, model.noise_at(row))).collect();
+        labelled.extend(Labels { pool, rows, observed, observed_noise: model.noise_var() }.vars(about, &left));
+        irreducible.extend(left);
     }
-    if let Some(observed) = task.observed_points {
-        let m = scaled(observed.to_vec(), &|_| model.noise_var());
-        sum += m.transpose() * &m;
-    }
-    let factor = sum.llt(Side::Lower).expect("the identity makes it positive definite");
-    let points = targets.to_vec();
-    let columns = Mat::from_fn(dim, targets.rows(), |i, j| points[j * dim + i]);
-    let solved = factor.solve(&columns);
-    let one = |(j, a): (usize, &[f64])| {
-        let var: f64 = a.iter().enumerate().map(|(i, x)| x * solved[(i, j)]).sum();
-        var.clamp(0.0, norm_sq(a))
-    };
-    points.chunks_exact(dim).enumerate().map(one).collect()
+    let used = chosen.len();
+    Ok(Reach { irreducible, labelled, irreducible_rows: used, labelled_rows: used })
 }
 
-/// The rows with the largest squared correlation with some target, in rising order.
-fn most_correlated(model: &Model<'_>, targets: Points<'_>) -> Vec<usize> {
+/// So many of some rows, evenly spread.
+fn spread(rows: usize, kept: usize) -> Vec<usize> {
+    (0..kept).map(|i| i * rows / kept).collect()
+}
+
+/// Rows that are labelled, each with its noise, and points that were before.
+struct Labels<'p> {
+    pool: Points<'p>,
+    rows: Vec<(usize, f64)>,
+    observed: Option<Points<'p>>,
+    observed_noise: f64,
+}
+
+impl Labels<'_> {
+    /// aᵀ(I + ΦᵀP⁻¹Φ)⁻¹a of each target for the rows Φ and the observed points, and no less than is known to be left.
+    fn vars(&self, targets: Points<'_>, known: &[f64]) -> Vec<f64> {
+        let dim = self.pool.dim();
+        // I + MᵀM with rows φ/ρ in M, summed in pieces of fixed size.
+        let scaled = |points: Vec<f64>, noise: &dyn Fn(usize) -> f64| {
+            let rows = points.len() / dim;
+            Mat::from_fn(rows, dim, |i, j| points[i * dim + j] / noise(i).sqrt())
+        };
+        let pieces: Vec<&[(usize, f64)]> = self.rows.chunks(PIECE).collect();
+        let mut sum = Mat::<f64>::identity(dim, dim);
+        for group in pieces.chunks(rayon::current_num_threads().min((WAITING / (dim * dim)).max(1))) {
+            let products: Vec<Mat<f64>> = group
+                .par_iter()
+                .map(|piece| {
+                    let rows: Vec<usize> = piece.iter().map(|(row, _)| *row).collect();
+                    let m = scaled(self.pool.gather(&rows), &|i| piece[i].1);
+                    m.transpose() * &m
+                })
+                .collect();
+            products.iter().for_each(|product| sum += product);
+        }
+        if let Some(observed) = self.observed {
+            let m = scaled(observed.to_vec(), &|_| self.observed_noise);
+            sum += m.transpose() * &m;
+        }
+        let factor = sum.llt(Side::Lower).expect("the identity makes it positive definite");
+        let points = targets.to_vec();
+        let columns = Mat::from_fn(dim, targets.rows(), |i, j| points[j * dim + i]);
+        let solved = factor.solve(&columns);
+        let one = |((j, a), known): ((usize, &[f64]), &f64)| {
+            let var: f64 = a.iter().enumerate().map(|(i, x)| x * solved[(i, j)]).sum();
+            var.clamp(0.0, norm_sq(a)).max(*known)
+        };
+        points.chunks_exact(dim).enumerate().zip(known).map(one).collect()
+    }
+}
+
+/// The rows with the largest squared correlation with some target, so many or all, in rising order.
+fn most_correlated(model: &Model<'_>, targets: Points<'_>, most: usize) -> Vec<usize> {
     let (task, dim) = (model.task(), model.dim());
+    if task.pool.rows() <= most {
+        return (0..task.pool.rows()).collect();
+    }
     let points = targets.to_vec();
     let vars: Vec<f64> = points.chunks_exact(dim).map(|a| task.kernel.var(a)).collect();
     let scores = task.pool.map_blocks(|_, rows| {
@@ -115,8 +183,8 @@ fn most_correlated(model: &Model<'_>, targets: Points<'_>) -> Vec<usize> {
     });
     let scores: Vec<f64> = scores.concat();
     let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.select_nth_unstable_by(MOST_ROWS, |&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
-    order.truncate(MOST_ROWS);
+    order.select_nth_unstable_by(most, |&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+    order.truncate(most);
     order.sort_unstable();
     order
 }

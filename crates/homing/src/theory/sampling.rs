@@ -1,5 +1,6 @@
 //! Stochastic target spaces: how often a target is drawn when every round samples its own (Lemma F.1).
 
+use crate::targets::scaled;
 use crate::{Error, Linear, Noise, Points, Result, TargetSampling};
 
 /// What Lemma F.1 says of one target.
@@ -43,6 +44,7 @@ pub fn simulate_sampling(
     if target >= weights.len() {
         return Err(Error::NoSuchRow { what: "targets", row: target, rows: weights.len() });
     }
+    let weights = &scaled(weights)[..];
     let lemma = sampled(weights[target] / weights.iter().sum::<f64>(), size, rounds)?;
     let points = Points::from(crate::Embeddings::new(weights, 1)?);
     let mut held = 0;

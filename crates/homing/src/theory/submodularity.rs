@@ -91,6 +91,10 @@ pub fn exact_ratio(model: &Model<'_>, batch: &[usize]) -> Result<f64> {
 
 fn enumerated(model: &Model<'_>, batch: &[usize]) -> Result<Ratio> {
     let rows = model.task().pool.rows();
+    // A single row tells alone what it tells.
+    if batch.len() <= 1 {
+        return Ok(ONE);
+    }
     if pairs(rows, batch.len()) > MOST_PAIRS {
         let why = "the exact submodularity ratio is limited to twenty million pairs of sets; ask for its bounds, \
                    a smaller batch or a smaller pool";

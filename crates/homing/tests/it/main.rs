@@ -1,10 +1,12 @@
 //! Laws that the crate keeps, against an oracle that is plainly right.
 
+mod anything;
 mod chance;
 mod contract;
 mod drafts;
 mod engines;
 mod explanations;
+mod extremes;
 mod greedy;
 mod hard_cases;
 mod interrupt;
@@ -19,3 +21,4 @@ mod reference;
 mod sources;
 mod target_spaces;
 mod theory;
+mod wide;

@@ -198,7 +198,7 @@ impl Plan {
     pub(super) fn parse(name: &str, file: &str, text: &str) -> Result<Self> {
         let refused = |error: toml::de::Error| {
             let before = error.span().map_or(0, |span| span.start.min(text.len()));
-            let line = 1 + text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count();
+            let line = text.as_bytes()[..before].split(|byte| *byte == b'\n').count();
             anyhow!("{file}, line {line}: {}; correct that line", check::printable(error.message()))
         };
         let read: Self = toml::from_str(text).map_err(refused)?;

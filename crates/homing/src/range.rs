@@ -1,0 +1,231 @@
+//! The numbers that can be computed with: those whose powers and ratios double precision holds with all of their digits.
+
+use std::ops::RangeInclusive;
+
+use crate::algebra::norm_sq;
+use crate::embeddings::BLOCK;
+use crate::rules::TargetNoise;
+use crate::{Error, Kernel, Noise, Points, Result, Strategy};
+
+/// The norms that the largest row of an input may have. Sixth powers of them are numbers, as the theory's constants need, and
+/// no row in single precision lies outside.
+pub(crate) const LEAST_SIZE: f64 = 1e-50;
+pub(crate) const MOST_SIZE: f64 = 1e50;
+
+/// The same of squares.
+const VARS: RangeInclusive<f64> = 1e-100..=1e100;
+
+/// Noise variances that can be divided by.
+const NOISE_VARS: RangeInclusive<f64> = 1e-140..=1e140;
+
+/// A variance below this is none: those that it is compared with have no digits left.
+pub(crate) const LEAST_VAR: f64 = 1e-280;
+
+/// The largest ratio of signal to noise variance that f64 has the digits for, and of noise to signal that it has the range for.
+const MOST_SIGNAL: f64 = 1e30;
+const MOST_NOISE: f64 = 1e60;
+
+/// The largest ratio of the noise variance to that of the targets: what they take from a variance is then in its last digits,
+/// of which four are left.
+const MOST_NOISE_OF_TARGETS: f64 = 1e12;
+
+/// Picks that one call may make, and targets that one round may draw.
+pub(crate) const MOST: usize = 100_000_000;
+
+/// Refuses a number of picks or draws that nobody can wait for.
+pub(crate) fn check_count(what: &'static str, count: usize) -> Result<()> {
+    if count <= MOST { Ok(()) } else { Err(Error::TooMany { what, count, most: MOST }) }
+}
+
+/// Refuses a noise that is none, or whose square is out of range.
+pub(crate) fn check_noise(noise: Noise) -> Result<()> {
+    let (name, value, range, expected) = match noise {
+        Noise::Std(std) => ("the noise", std, 1e-70..=1e70, "it must lie between 1e-70 and 1e70"),
+        Noise::Relative(share) => ("the relative noise", share, 1e-30..=1e60, "it must lie between 1e-30 and 1e60"),
+    };
+    let none = "it must be a positive number, since an observation without noise would carry infinite information";
+    match value {
+        value if range.contains(&value) => Ok(()),
+        value if value > 0.0 => Err(Error::Setting { name, value, expected }),
+        value => Err(Error::Setting { name, value, expected: none }),
+    }
+}
+
+/// Refuses noise variances of rows that are out of range.
+pub(crate) fn check_noise_vars(values: &[f64]) -> Result<()> {
+    check_each("noise variances", values, NOISE_VARS, "it must lie between 1e-140 and 1e140")
+}
+
+/// Refuses costs that scores cannot be divided by.
+pub(crate) fn check_costs(values: &[f64]) -> Result<()> {
+    check_each("costs", values, LEAST_SIZE..=MOST_SIZE, "it must lie between 1e-50 and 1e50; count in another unit")
+}
+
+fn check_each(what: &'static str, values: &[f64], range: RangeInclusive<f64>, expected: &'static str) -> Result<()> {
+    let Some(row) = values.iter().position(|value| !range.contains(value)) else { return Ok(()) };
+    let value = values[row];
+    let expected = if value > 0.0 { expected } else { "it must be a positive number" };
+    Err(Error::BadValue { what, row, value, expected })
+}
+
+/// ρ² in numbers; refused where f64 has no digits for it beside the pool's mean prior variance.
+pub(crate) fn settled_noise(noise_vars: Option<&[f64]>, noise: Noise, mean_var: f64) -> Result<f64> {
+    let noise_var = noise_var(noise, mean_var);
+    let least = noise_vars.map_or(noise_var, |vars| vars.iter().copied().fold(noise_var, f64::min));
+    let refused = |var: f64, expected| Err(Error::Setting { name: "the noise", value: var.sqrt(), expected });
+    if mean_var / least > MOST_SIGNAL {
+        return refused(least, "it is more than 10¹⁵ times smaller than the embeddings; raise it");
+    }
+    if mean_var > 0.0 && noise_var / mean_var > MOST_NOISE {
+        return refused(noise_var, "it is more than 10³⁰ times larger than the embeddings; lower it");
+    }
+    Ok(noise_var)
+}
+
+/// ρ² of the plan: given, or relative to the pool's mean prior variance.
+pub(crate) fn noise_var(noise: Noise, mean_var: f64) -> f64 {
+    match noise {
+        Noise::Std(std) => std * std,
+        // Rows that are all zero teach nothing under any noise.
+        Noise::Relative(share) if mean_var > 0.0 => share * mean_var,
+        Noise::Relative(share) => share,
+    }
+}
+
+/// Refuses a noise under which a rule that subtracts what noisy targets leave of a variance cannot tell it from the variance
+/// itself: every score would be zero or rounding.
+pub(crate) fn check_signal(
+    strategy: &Strategy,
+    targets: Option<Points<'_>>,
+    kernel: &dyn Kernel,
+    noise_var: f64,
+) -> Result<()> {
+    let (Some(targets), Some(TargetNoise::Noisy)) = (targets, strategy.wants().var_given_targets) else {
+        return Ok(());
+    };
+    let blocks = targets.map_blocks(|_, rows| kernel.vars(rows, targets.dim()).into_iter().fold(0.0, f64::max));
+    let largest = blocks.into_iter().fold(0.0, f64::max);
+    if largest > 0.0 && noise_var > MOST_NOISE_OF_TARGETS * largest {
+        let expected = "it is more than a million times larger than the targets, so that every score is zero; lower it, or \
+                        scale the targets as the pool is";
+        return Err(Error::Setting { name: "the noise", value: noise_var.sqrt(), expected });
+    }
+    Ok(())
+}
+
+/// What a block of rows holds at most, and whether all of it can be computed with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extremes {
+    /// The row of the largest prior variance.
+    row: usize,
+    var: f64,
+    sound: bool,
+}
+
+impl Extremes {
+    /// Of some rows from `start` on; their prior variances, as far as the kernel can tell them.
+    pub fn of(kernel: &dyn Kernel, start: usize, rows: &[f64], dim: usize) -> (Vec<f64>, Self) {
+        if !rows.chunks_exact(dim).all(|x| kernel.check_point(x).is_ok()) {
+            return (vec![0.0; rows.len() / dim], Self { row: start, var: 0.0, sound: false });
+        }
+        let vars = kernel.vars(rows, dim);
+        let most = |best: (usize, f64), (i, &var): (usize, &f64)| if var > best.1 { (start + i, var) } else { best };
+        let (row, var) = vars.iter().enumerate().fold((start, 0.0), most);
+        let sound = vars.iter().all(|var| (0.0..=*VARS.end()).contains(var))
+            && (kernel.is_linear() || rows.iter().all(|x| x.abs() <= MOST_SIZE));
+        (vars, Self { row, var, sound })
+    }
+}
+
+/// Refuses points that are not finite, that the kernel does not know, or that are too large or too small as a whole.
+pub(crate) fn check_points(what: &'static str, points: Points<'_>, kernel: &dyn Kernel) -> Result<()> {
+    let found = points.map_blocks(|start, rows| Extremes::of(kernel, start, rows, points.dim()).1);
+    check_extremes(what, points, kernel, &found)
+}
+
+/// The same, from what is known of every block.
+pub(crate) fn check_extremes(
+    what: &'static str,
+    points: Points<'_>,
+    kernel: &dyn Kernel,
+    found: &[Extremes],
+) -> Result<()> {
+    points.check_read()?;
+    if let Some(block) = found.iter().position(|block| !block.sound) {
+        points.check_finite(what)?;
+        let rows = block * BLOCK..points.rows().min((block + 1) * BLOCK);
+        return rows.into_iter().map(|row| (row, points.row(row))).try_for_each(|(row, x)| {
+            if let Err(expected) = kernel.check_point(&x) {
+                return Err(Error::Point { what, row, expected });
+            }
+            check_row(what, row, &x, kernel)
+        });
+    }
+    let largest = found.iter().reduce(|best, one| if one.var > best.var { one } else { best });
+    match largest {
+        Some(largest) if !VARS.contains(&largest.var) => check_small(what, points, kernel, largest.row),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a row that is too large.
+fn check_row(what: &'static str, row: usize, x: &[f64], kernel: &dyn Kernel) -> Result<()> {
+    let (var, norm) = (kernel.var(x), norm(x));
+    if x.iter().any(|x| x.abs() > MOST_SIZE) || (kernel.is_linear() && !(norm <= MOST_SIZE)) {
+        return Err(Error::Size { what, row, size: "norm", value: norm });
+    }
+    if !(var >= 0.0) {
+        let expected = "the kernel must give it a variance that is not negative";
+        return Err(Error::BadValue { what, row, value: var, expected });
+    }
+    if var > *VARS.end() {
+        return Err(Error::Size { what, row, size: "prior standard deviation", value: var.sqrt() });
+    }
+    Ok(())
+}
+
+/// Refuses points that are all too small; what is zero throughout may be.
+fn check_small(what: &'static str, points: Points<'_>, kernel: &dyn Kernel, row: usize) -> Result<()> {
+    if !kernel.is_linear() {
+        let var = kernel.var(&points.row(row));
+        let (size, value) = ("prior standard deviation", var.sqrt());
+        return if var > 0.0 { Err(Error::Size { what, row, size, value }) } else { Ok(()) };
+    }
+    // Squares may have vanished where the numbers have not.
+    let largest = |best: (usize, f64), one: (usize, f64)| if one.1 > best.1 { one } else { best };
+    let blocks = points.map_blocks(|start, rows| {
+        rows.chunks_exact(points.dim()).enumerate().map(|(i, x)| (start + i, norm(x))).fold((0, 0.0), largest)
+    });
+    let (row, value) = blocks.into_iter().fold((0, 0.0), largest);
+    if value > 0.0 { Err(Error::Size { what, row, size: "norm", value }) } else { Ok(()) }
+}
+
+/// ‖x‖ where its square may be no number.
+fn norm(x: &[f64]) -> f64 {
+    let most = x.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    if most == 0.0 || !most.is_finite() {
+        return most;
+    }
+    most * norm_sq(&x.iter().map(|x| x / most).collect::<Vec<_>>()).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_norm_whose_square_is_no_number() {
+        assert!((norm(&[3e200, -4e200]) / 5e200 - 1.0).abs() < 1e-15);
+        assert!((norm(&[3e-200, 4e-200]) / 5e-200 - 1.0).abs() < 1e-15);
+        assert_eq!(norm(&[0.0, 0.0]), 0.0);
+    }
+
+    #[test]
+    fn a_noise_that_is_positive_is_told_its_range() {
+        let said = |noise| check_noise(noise).unwrap_err().to_string();
+        assert_eq!(said(Noise::Std(1e160)), "the noise is 1e160; it must lie between 1e-70 and 1e70");
+        assert!(said(Noise::Std(0.0)).contains("it must be a positive number"));
+        assert!(said(Noise::Std(f64::NAN)).contains("it must be a positive number"));
+        assert!(said(Noise::Relative(1e61)).contains("between 1e-30 and 1e60"));
+    }
+}

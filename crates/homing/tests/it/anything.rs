@@ -1,0 +1,420 @@
+//! Whatever is asked, the answer is a sound selection or one sentence: random tasks and plans, sane and absurd.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use homing::{
+    Batch, Embeddings, Engine, Error, Gaussian, Greedy, Kernel, Laplace, Linear, Matern, Noise, Plan, Points,
+    Precomputed, Product, STRATEGIES, Selection, Stop, Strategy, TargetSampling, Task, select,
+};
+use proptest::prelude::*;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::oracle::{cases, rng};
+
+/// Picks after which a selection that may go on for ever is stopped.
+const ENOUGH: usize = 50;
+
+/// Draws what a case is made of. Each thing is sane but for a chance in `odd`.
+struct Draw {
+    rng: ChaCha8Rng,
+    odd: u32,
+}
+
+impl Draw {
+    fn new(seed: u64) -> Self {
+        let mut rng = rng(seed);
+        let odd = [5, 20, 60, 1_000_000][rng.random_range(0..4)];
+        Self { rng, odd }
+    }
+
+    fn is_odd(&mut self) -> bool {
+        self.rng.random_ratio(1, self.odd)
+    }
+
+    fn chance(&mut self, share: f64) -> bool {
+        self.rng.random_bool(share)
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.rng.random_range(0..of.len())].clone()
+    }
+
+    /// Any number at all.
+    fn number(&mut self) -> f64 {
+        let special =
+            [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, -1.0];
+        if self.chance(0.3) {
+            return self.one(&special);
+        }
+        let size = 10f64.powf(self.rng.random_range(-330.0..309.0));
+        if self.chance(0.2) { -size } else { size }
+    }
+
+    /// A number in a range, or any at all.
+    fn in_range(&mut self, low: f64, high: f64) -> f64 {
+        if self.is_odd() || !(low < high && (high - low).is_normal()) {
+            self.number()
+        } else {
+            self.rng.random_range(low..high)
+        }
+    }
+
+    fn count(&mut self, low: usize, high: usize) -> usize {
+        let absurd = [0, usize::MAX, usize::MAX / 2, 1 << 40, 1_000_000_000_000, 18_446_744_073_709_551_615];
+        if self.is_odd() { self.one(&absurd) } else { self.rng.random_range(low..=high) }
+    }
+
+    /// Rows of one size, with zeros, copies and odd numbers among them.
+    fn rows(&mut self, rows: usize, dim: usize, size: f64) -> Vec<f64> {
+        let mut values: Vec<f64> = (0..rows * dim).map(|_| size * self.rng.random_range(-1.0..1.0)).collect();
+        for row in 0..rows {
+            if self.chance(0.05) {
+                values[row * dim..(row + 1) * dim].fill(0.0);
+            } else if self.chance(0.1) {
+                values.copy_within(0..dim, row * dim);
+            } else if self.chance(0.02) {
+                let factor = self.one(&[1e-160, 1e-90, 1e-9, 1e9]);
+                values[row * dim..(row + 1) * dim].iter_mut().for_each(|x| *x *= factor);
+            }
+        }
+        if self.is_odd() {
+            let at = self.rng.random_range(0..values.len());
+            values[at] = self.number();
+        }
+        values
+    }
+
+    fn probabilities(&mut self, rows: usize, classes: usize) -> Vec<f64> {
+        let sharp = self.one(&[1.0, 20.0, 900.0]);
+        let mut values = Vec::new();
+        for _ in 0..rows {
+            let logits: Vec<f64> = (0..classes).map(|_| sharp * self.rng.random_range(-1.0..1.0)).collect();
+            let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = logits.iter().map(|x| (x - most).exp()).sum();
+            values.extend(logits.iter().map(|x| (x - most).exp() / sum));
+        }
+        if self.is_odd() {
+            let at = self.rng.random_range(0..values.len());
+            values[at] = self.number();
+        }
+        values
+    }
+
+    fn kernel(&mut self, dim: usize, size: f64) -> homing::Result<Box<dyn Kernel>> {
+        let length = self.in_range(0.1 * size, 3.0 * size);
+        Ok(match self.rng.random_range(0..8) {
+            0..4 => Box::new(Linear),
+            4 => Box::new(Gaussian::new(length)?),
+            5 => Box::new(Laplace::new(length)?),
+            6 => Box::new(Matern::new(self.in_range(0.05, 5.0), length)?),
+            _ => Box::new(Product::new(self.rng.random_range(0..=dim) + usize::from(self.is_odd()), self.chance(0.5))),
+        })
+    }
+
+    fn listed_rows(&mut self, rows: usize, share: f64) -> Vec<usize> {
+        let mut listed: Vec<usize> = (0..rows).filter(|_| self.rng.random_bool(share)).collect();
+        if self.is_odd() {
+            listed.push(self.one(&[rows, usize::MAX]));
+        }
+        listed
+    }
+
+    fn sampling(&mut self, targets: usize) -> TargetSampling {
+        let size = self.count(1, targets.max(1));
+        match self.rng.random_range(0..8) {
+            0 => TargetSampling::Fraction(self.in_range(0.05, 1.0)),
+            1 => TargetSampling::Size(size),
+            2 => TargetSampling::MaxDet(size),
+            3 => TargetSampling::MaxDist(size),
+            4 => {
+                let scale = self.one(&[1.0, 1.0, 1e308, 1e-308, 5e-324]);
+                let mut weights: Vec<f64> = (0..targets).map(|_| scale * self.rng.random_range(0.0..1.0)).collect();
+                if self.is_odd() {
+                    weights.push(1.0);
+                } else if self.is_odd() && targets > 0 {
+                    weights[0] = self.number();
+                }
+                TargetSampling::Weighted { weights, size }
+            }
+            _ => TargetSampling::All,
+        }
+    }
+
+    /// A plan that the data can serve but for the odd one.
+    fn plan(&mut self, data: &Data, size: f64) -> homing::Result<Plan> {
+        let rows = data.pool.len() / data.dim;
+        let targets = data.targets.as_ref().map_or(0, |targets| targets.len() / data.target_dim);
+        let served = |strategy: &Strategy| {
+            (targets > 0 || !strategy.needs_targets())
+                && (data.probabilities.is_some() || !strategy.needs_probabilities())
+                && !(data.observed_points.is_some() && strategy.makes_loss_gradients())
+        };
+        let mut all: Vec<Strategy> = STRATEGIES.iter().map(Strategy::from).collect();
+        all.push(Strategy::information_density(self.in_range(0.1, 3.0))?);
+        if !self.is_odd() {
+            all.retain(served);
+        }
+        let strategy = self.one(&all);
+        let sequential = strategy.batch() == Batch::Sequential;
+        let (odd, greedy) = (self.is_odd(), sequential && !["k-means++", "badge"].contains(&strategy.name()));
+        let repeat = self.chance(0.1) && (odd || sequential);
+        let closed: BTreeSet<usize> = data.observed_rows.iter().chain(&data.forbidden).copied().collect();
+        let open = rows.saturating_sub(closed.len()).max(1);
+        let parts = odd || (!repeat && data.probabilities.is_none() && data.noise_vars.is_none());
+        Ok(Plan {
+            strategy,
+            count: self.count(1, if repeat { 2 * rows } else { open }),
+            noise: match self.rng.random_range(0..3) {
+                0 => Noise::Std(self.in_range(0.01 * size, 2.0 * size)),
+                1 => Noise::Relative(self.in_range(1e-6, 10.0)),
+                _ => Noise::default(),
+            },
+            target_sampling: self.sampling(targets),
+            round_size: if self.chance(0.2) { Some(self.count(1, rows)) } else { None },
+            seed: self.rng.random(),
+            made: if self.chance(0.1) { self.count(0, 1000) } else { 0 },
+            stop: Stop {
+                min_gain: if self.chance(0.1) { Some(self.in_range(0.0, 0.5)) } else { None },
+                reduced_share: if self.chance(0.1) && (odd || targets > 0) {
+                    Some(self.in_range(0.1, 1.0))
+                } else {
+                    None
+                },
+            },
+            quotas: if self.chance(0.4) && (odd || data.groups.is_some()) {
+                (0..3).map(|_| self.count(0, 5)).collect()
+            } else {
+                Vec::new()
+            },
+            budget: if self.chance(0.3) && (odd || data.costs.is_some()) {
+                Some(self.in_range(0.5, 10.0))
+            } else {
+                None
+            },
+            repeat,
+            greedy: match self.rng.random_range(0..8) {
+                0 if odd || greedy => Greedy::Stochastic { epsilon: self.in_range(0.01, 0.9) },
+                1..4 if odd || (greedy && parts) => Greedy::Partitioned { parts: self.count(1, 4) },
+                _ => Greedy::Exact,
+            },
+            engine: self.one(&[Engine::Auto, Engine::Auto, Engine::Plain, Engine::Speculative]),
+        })
+    }
+}
+
+/// Everything that a task borrows.
+struct Data {
+    pool: Vec<f64>,
+    dim: usize,
+    targets: Option<Vec<f64>>,
+    target_dim: usize,
+    observed_points: Option<Vec<f64>>,
+    matrix: Option<Vec<f64>>,
+    kernel: Option<Box<dyn Kernel>>,
+    probabilities: Option<Vec<f64>>,
+    observed_rows: Vec<usize>,
+    forbidden: Vec<usize>,
+    noise_vars: Option<Vec<f64>>,
+    costs: Option<Vec<f64>>,
+    groups: Option<Vec<usize>>,
+}
+
+const CLASSES: usize = 3;
+
+impl Data {
+    fn draw(draw: &mut Draw, size: f64) -> homing::Result<Self> {
+        let rows = draw.one(&[1, 2, 7, 30, 30, 300, 700]);
+        let dim = draw.one(&[1, 2, 5]);
+        let targets = draw.one(&[0, 1, 4, 9]);
+        if draw.chance(0.15) {
+            return Self::of_matrix(draw, rows.min(300), targets);
+        }
+        let target_dim = if draw.is_odd() { dim + 1 } else { dim };
+        let row_numbers = |draw: &mut Draw, low: f64, high: f64| {
+            let wrong = usize::from(draw.is_odd());
+            (0..rows + wrong).map(|_| draw.in_range(low, high)).collect::<Vec<_>>()
+        };
+        Ok(Self {
+            pool: draw.rows(rows, dim, size),
+            dim,
+            targets: (targets > 0).then(|| draw.rows(targets, target_dim, size)),
+            target_dim,
+            observed_points: if draw.chance(0.15) { Some(draw.rows(3, dim, size)) } else { None },
+            matrix: None,
+            kernel: Some(draw.kernel(dim, size)?),
+            probabilities: if draw.chance(0.7) { Some(draw.probabilities(rows, CLASSES)) } else { None },
+            observed_rows: if draw.chance(0.3) { draw.listed_rows(rows, 0.2) } else { Vec::new() },
+            forbidden: if draw.chance(0.3) { draw.listed_rows(rows, 0.3) } else { Vec::new() },
+            noise_vars: if draw.chance(0.1) { Some(row_numbers(draw, 0.01 * size * size, size * size)) } else { None },
+            costs: if draw.chance(0.25) { Some(row_numbers(draw, 0.1, 3.0)) } else { None },
+            groups: if draw.chance(0.3) {
+                Some((0..rows).map(|_| draw.rng.random_range(0..4)).collect())
+            } else {
+                None
+            },
+        })
+    }
+
+    /// A kernel matrix, which may be none.
+    fn of_matrix(draw: &mut Draw, rows: usize, targets: usize) -> homing::Result<Self> {
+        let all = rows + targets;
+        let points = draw.rows(all, 4, 1.0);
+        let mut matrix = vec![0.0; all * all];
+        for i in 0..all {
+            for j in 0..all {
+                matrix[i * all + j] = (0..4).map(|k| points[i * 4 + k] * points[j * 4 + k]).sum();
+            }
+        }
+        if draw.chance(0.3) {
+            // Similarities that somebody cut off, or drew.
+            let cut = draw.one(&[0.0, 0.2]);
+            matrix.iter_mut().for_each(|x| *x = if *x > cut { 1.0 } else { *x });
+        }
+        let mut pool = Precomputed::points(0..rows);
+        if draw.is_odd() {
+            pool[0] = draw.number();
+        }
+        Ok(Self {
+            pool,
+            dim: 1,
+            targets: (targets > 0).then(|| Precomputed::points(rows..all)),
+            target_dim: 1,
+            observed_points: None,
+            matrix: Some(matrix),
+            kernel: None,
+            probabilities: None,
+            observed_rows: if draw.chance(0.3) { draw.listed_rows(rows, 0.2) } else { Vec::new() },
+            forbidden: Vec::new(),
+            noise_vars: None,
+            costs: None,
+            groups: None,
+        })
+    }
+
+    fn answer(&self, plan: &Plan) -> homing::Result<Selection> {
+        let matrix = match &self.matrix {
+            Some(matrix) => {
+                let side = matrix.len().isqrt();
+                Some(Precomputed::new(Embeddings::new(&matrix[..], side)?)?)
+            }
+            None => None,
+        };
+        let kernel: &dyn Kernel = match (&matrix, &self.kernel) {
+            (Some(matrix), _) => matrix,
+            (None, Some(kernel)) => &**kernel,
+            (None, None) => &Linear,
+        };
+        let task = Task {
+            kernel,
+            observed_rows: &self.observed_rows,
+            observed_points: self.observed_points.as_ref().map(|points| view(points, self.dim)).transpose()?,
+            probabilities: match &self.probabilities {
+                Some(values) => Some(Embeddings::new(&values[..], CLASSES)?),
+                None => None,
+            },
+            noise_vars: self.noise_vars.as_deref(),
+            costs: self.costs.as_deref(),
+            groups: self.groups.as_deref(),
+            forbidden: &self.forbidden,
+            ..Task::new(
+                view(&self.pool, self.dim)?,
+                self.targets.as_ref().map(|targets| view(targets, self.target_dim)).transpose()?,
+            )
+        };
+        let mut made = 0;
+        let selection = select(&task, plan, |_| {
+            made += 1;
+            if made < ENOUGH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        plan.greedy.guarantee(&task, plan);
+        homing::explain(&task, &selection)?;
+        Ok(selection)
+    }
+
+    /// Everything that holds of a selection.
+    fn check(&self, plan: &Plan, selection: &Selection) {
+        let picks = &selection.picks;
+        assert!(picks.len() <= plan.count.min(ENOUGH));
+        let distinct: BTreeSet<usize> = selection.indices().into_iter().collect();
+        assert!(plan.repeat || distinct.len() == picks.len(), "a row is picked twice");
+        assert!(distinct.iter().all(|&row| row < self.pool.len() / self.dim));
+        assert!(distinct.iter().all(|row| !self.forbidden.contains(row)), "a forbidden row is picked");
+        assert!(plan.repeat || distinct.iter().all(|row| !self.observed_rows.contains(row)));
+        assert!(selection.noise_var.is_finite() && selection.noise_var > 0.0);
+        for (i, pick) in picks.iter().enumerate() {
+            assert_eq!(pick.rank, i + 1);
+            assert!(pick.score.is_finite(), "{pick:?}");
+            assert!(pick.information.is_finite() && pick.information >= 0.0, "{pick:?}");
+            assert!(pick.variance_left.is_none_or(|left| (0.0..=1.0).contains(&left)), "{pick:?}");
+        }
+        if let (Some(costs), Some(budget)) = (&self.costs, plan.budget) {
+            let spent: f64 = selection.indices().iter().map(|&row| costs[row]).sum();
+            assert!(spent <= budget * (1.0 + 1e-9), "{spent} of {budget}");
+        }
+        if let Some(groups) = &self.groups {
+            for (group, &quota) in plan.quotas.iter().enumerate() {
+                let of = picks.iter().filter(|pick| groups[pick.index] == group).count();
+                assert!(of <= quota, "group {group}");
+            }
+        }
+    }
+}
+
+fn view(values: &[f64], dim: usize) -> homing::Result<Points<'_>> {
+    Ok(Embeddings::new(values, dim)?.into())
+}
+
+fn one_sentence(error: &Error) {
+    let said = error.to_string();
+    assert!(!said.is_empty() && !said.contains('\n') && said.len() < 400, "{said}");
+    assert!(!said.ends_with(['.', ' ']) && !said.contains(". "), "one sentence: {said}");
+}
+
+proptest! {
+    #![proptest_config(cases(4000))]
+
+    #[test]
+    fn every_task_and_plan_is_answered_or_refused_in_one_sentence(seed: u64) {
+        let mut draw = Draw::new(seed);
+        let size = match draw.is_odd() {
+            true => draw.number(),
+            false => draw.one(&[1.0, 1.0, 1e-40, 1e40, 30.0]),
+        };
+        let size = if size.is_finite() { size.abs() } else { 1.0 };
+        let data = match Data::draw(&mut draw, size.max(5e-324)) {
+            Ok(data) => data,
+            Err(error) => {
+                one_sentence(&error);
+                return Ok(());
+            }
+        };
+        let plan = match draw.plan(&data, size) {
+            Ok(plan) => plan,
+            Err(error) => {
+                one_sentence(&error);
+                return Ok(());
+            }
+        };
+        match catch_unwind(AssertUnwindSafe(|| data.answer(&plan))) {
+            Ok(Ok(selection)) => data.check(&plan, &selection),
+            Ok(Err(error)) => one_sentence(&error),
+            Err(_) => prop_assert!(false, "a panic under {plan:?}"),
+        }
+    }
+}
+
+/// The random cases would prove nothing if nearly all of them were refused.
+#[test]
+fn half_of_the_random_cases_are_answered() {
+    let answered = (0..400).filter(|&seed| {
+        let mut draw = Draw::new(seed);
+        let Ok(data) = Data::draw(&mut draw, 1.0) else { return false };
+        let plan = draw.plan(&data, 1.0);
+        plan.is_ok_and(|plan| data.answer(&plan).is_ok())
+    });
+    let answered = answered.count();
+    assert!(answered > 200, "{answered} of 400");
+}

@@ -1,0 +1,367 @@
+//! Numbers at the ends of what double precision holds: picked as at size one, or refused by name.
+
+use std::ops::ControlFlow;
+
+use homing::{
+    Embeddings, Engine, Error, Gaussian, Greedy, Kernel, Laplace, Linear, Matern, Noise, Plan, Precomputed, Product,
+    STRATEGIES, Selection, Strategy, TargetSampling, Task, kernel_named, select,
+};
+
+use crate::oracle::{points, rng, run, uniform_rows, view};
+
+const DIM: usize = 4;
+
+fn refused(task: &Task<'_>, plan: &Plan) -> String {
+    let error = select(task, plan, |_| ControlFlow::Continue(())).unwrap_err();
+    let said = error.to_string();
+    assert!(!said.contains('\n') && !said.contains(". "), "one sentence: {said}");
+    said
+}
+
+fn strategies() -> impl Iterator<Item = Strategy> {
+    STRATEGIES.iter().map(Strategy::from)
+}
+
+fn scaled(rows: &[f64], factor: f64) -> Vec<f64> {
+    rows.iter().map(|x| x * factor).collect()
+}
+
+/// A kernel of points that are so many times larger.
+fn kernel_at(name: &str, factor: f64) -> Box<dyn Kernel> {
+    match name {
+        "linear" => Box::new(Linear),
+        "gaussian" => Box::new(Gaussian::new(1.5 * factor).unwrap()),
+        "laplace" => Box::new(Laplace::new(1.5 * factor).unwrap()),
+        "matern 1.5" => Box::new(Matern::new(1.5, 1.5 * factor).unwrap()),
+        "matern 0.7" => Box::new(Matern::new(0.7, 1.5 * factor).unwrap()),
+        _ => Box::new(Product::new(1, false)),
+    }
+}
+
+/// Powers of two scale every number exactly, so that all variances are those of size one times their square.
+#[test]
+fn picks_do_not_depend_on_the_unit_of_the_embeddings() {
+    let mut rng = rng(3);
+    let (pool, targets) = (view(&uniform_rows(&mut rng, 40, DIM)), view(&uniform_rows(&mut rng, 3, DIM)));
+    let probabilities: Vec<f64> = (0..40).flat_map(|i| [0.01 * f64::from(i), 1.0 - 0.01 * f64::from(i)]).collect();
+    for name in ["linear", "gaussian", "laplace", "matern 1.5", "matern 0.7", "product"] {
+        for strategy in strategies() {
+            // Loss gradients have a bias, and with it a unit.
+            if strategy.makes_loss_gradients() {
+                continue;
+            }
+            let at = |exponent: i32| {
+                let factor = 2f64.powi(exponent);
+                let (pool, targets) = (scaled(&pool, factor), scaled(&targets, factor));
+                let kernel = kernel_at(name, factor);
+                // A variance of this kernel is a fourth power of the unit.
+                let unit = if name == "product" { factor * factor } else { factor };
+                let prior = if name == "linear" || name == "product" { unit } else { 1.0 };
+                let task = Task {
+                    kernel: &*kernel,
+                    probabilities: Some(Embeddings::new(&probabilities[..], 2).unwrap()),
+                    ..Task::new(points(&pool, DIM), Some(points(&targets, DIM)))
+                };
+                let plan =
+                    Plan { strategy: strategy.clone(), count: 12, noise: Noise::Std(0.3 * prior), ..Plan::default() };
+                let selection = run(&task, &plan);
+                assert!(selection.picks.iter().all(|pick| pick.score.is_finite()), "{name} {strategy:?} 2^{exponent}");
+                selection
+            };
+            let want = at(0);
+            for exponent in [-160i32, -100, -40, 40, 100, 160] {
+                if name == "product" && exponent.abs() > 80 {
+                    continue;
+                }
+                let got = at(exponent);
+                assert_eq!(got.indices(), want.indices(), "{name} {strategy:?} 2^{exponent}");
+                for (a, b) in got.picks.iter().zip(&want.picks) {
+                    assert!((a.information - b.information).abs() < 1e-9, "{name} {strategy:?} 2^{exponent}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sizes_beyond_the_range_are_refused_with_it_under_every_rule_and_kernel() {
+    let mut rng = rng(4);
+    let (pool, targets) = (view(&uniform_rows(&mut rng, 20, DIM)), view(&uniform_rows(&mut rng, 3, DIM)));
+    let probabilities: Vec<f64> = [0.4, 0.6].repeat(20);
+    for factor in [1e-320, 1e-170, 1e-90, 1e-60, 1e60, 1e77, 1e153, 1e160, 1e300] {
+        let (large_pool, large_targets) = (scaled(&pool, factor), scaled(&targets, factor));
+        for strategy in strategies() {
+            let plan = Plan { strategy, count: 3, ..Plan::default() };
+            let ordinary = Task {
+                probabilities: Some(Embeddings::new(&probabilities[..], 2).unwrap()),
+                ..Task::new(points(&pool, DIM), Some(points(&targets, DIM)))
+            };
+            let said = refused(&Task { pool: points(&large_pool, DIM), ..ordinary }, &plan);
+            for word in ["of the pool has the norm", "between 1e-50 and 1e50", "multiply pool, targets"] {
+                assert!(said.contains(word), "{factor} {plan:?}: {said}");
+            }
+            let said = refused(&Task { targets: Some(points(&large_targets, DIM)), ..ordinary }, &plan);
+            assert!(said.contains("of the targets has the norm"), "{factor} {plan:?}: {said}");
+            let observed_points = Some(points(&large_targets, DIM));
+            if !plan.strategy.makes_loss_gradients() {
+                let said = refused(&Task { observed_points, ..ordinary }, &plan);
+                assert!(said.contains("of the observed points has the norm"), "{factor} {plan:?}: {said}");
+            }
+            if factor > 1.0 {
+                for name in ["gaussian", "laplace", "matern 1.5", "matern 0.7", "product"] {
+                    let kernel = kernel_at(name, 1.0);
+                    let task = Task { kernel: &*kernel, pool: points(&large_pool, DIM), ..ordinary };
+                    assert!(refused(&task, &plan).contains("of the pool has the"), "{name} {factor} {plan:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A row whose square vanishes beside ordinary ones counts as a row of zeros does.
+#[test]
+fn a_row_next_to_nothing_is_as_good_as_zero() {
+    let mut rng = rng(5);
+    let mut pool = view(&uniform_rows(&mut rng, 30, DIM));
+    let targets = view(&uniform_rows(&mut rng, 3, DIM));
+    let mut zeros = pool.clone();
+    for (row, factor) in [(3, 1e-155), (4, 1e-158), (5, 1e-161), (6, 1e-200)] {
+        for (i, a) in targets[..DIM].iter().enumerate() {
+            pool[row * DIM + i] = a * factor;
+            zeros[row * DIM + i] = 0.0;
+        }
+    }
+    // Distances between rows next to nothing are still distances.
+    let apart = ["max-dist", "k-means++"];
+    let kept = |strategy: &Strategy| !strategy.needs_probabilities() && !apart.contains(&strategy.name());
+    for strategy in strategies().filter(kept) {
+        for engine in [Engine::Plain, Engine::Speculative] {
+            let plan = Plan { strategy: strategy.clone(), count: 30, engine, ..Plan::default() };
+            let of = |pool: &[f64]| run(&Task::new(points(pool, DIM), Some(points(&targets, DIM))), &plan);
+            assert_eq!(of(&pool).indices(), of(&zeros).indices(), "{strategy:?} {engine:?}");
+        }
+    }
+}
+
+#[test]
+fn a_noise_so_large_that_every_score_is_zero_is_said_so() {
+    let mut rng = rng(6);
+    let (pool, targets) = (view(&uniform_rows(&mut rng, 20, DIM)), view(&uniform_rows(&mut rng, 3, DIM)));
+    let task = Task::new(points(&pool, DIM), Some(points(&targets, DIM)));
+    let plan = |rule: &str, std: f64| Plan {
+        strategy: rule.parse().unwrap(),
+        count: 3,
+        noise: Noise::Std(std),
+        ..Plan::default()
+    };
+    for rule in ["itl", "itl-value", "itl-top-b"] {
+        for std in [1e8, 1e12, 1e16, 1e25] {
+            let said = refused(&task, &plan(rule, std));
+            assert!(said.contains("the noise is") && said.contains("every score is zero"), "{said}");
+        }
+        assert!(run(&task, &plan(rule, 1e5)).picks[0].score > 0.0);
+        for greedy in [Greedy::Stochastic { epsilon: 0.5 }, Greedy::Partitioned { parts: 2 }] {
+            if rule != "itl-top-b" {
+                let said = refused(&task, &Plan { greedy, ..plan(rule, 1e12) });
+                assert!(said.contains("every score is zero"), "{said}");
+            }
+        }
+    }
+    // These read covariances, which do not vanish beside the noise; the oracle is the order without conditioning.
+    for rule in ["vtl", "itl-exact", "ctl", "undirected-itl"] {
+        let far: Vec<usize> = run(&task, &plan(rule, 1e20)).indices();
+        let further: Vec<usize> = run(&task, &plan(rule, 1e25)).indices();
+        assert_eq!(far, further, "{rule}");
+        assert!(run(&task, &plan(rule, 1e25)).picks[0].score > 0.0, "{rule}");
+    }
+    for (std, words) in [
+        (1e40, "more than 10³⁰ times larger than the embeddings"),
+        (1e-20, "more than 10¹⁵ times smaller than the embeddings"),
+        (1e160, "it must lie between 1e-70 and 1e70"),
+        (0.0, "it must be a positive number"),
+    ] {
+        let said = refused(&task, &plan("vtl", std));
+        assert!(said.contains(words), "{std}: {said}");
+    }
+}
+
+/// A part of the pool may be far smaller than the noise, which is that of the whole.
+#[test]
+fn parts_are_not_measured_by_the_noise_of_the_whole() {
+    let mut rng = rng(7);
+    let mut pool = view(&uniform_rows(&mut rng, 12, DIM));
+    pool[DIM..].iter_mut().for_each(|x| *x *= 1e-40);
+    let targets = view(&uniform_rows(&mut rng, 2, DIM));
+    let task = Task::new(points(&pool, DIM), Some(points(&targets, DIM)));
+    for rule in ["itl", "vtl", "undirected-itl"] {
+        let greedy = Greedy::Partitioned { parts: 6 };
+        let plan = Plan { strategy: rule.parse().unwrap(), count: 2, greedy, ..Plan::default() };
+        assert_eq!(run(&task, &plan).indices()[0], 0, "{rule}");
+    }
+}
+
+#[test]
+fn costs_that_scores_cannot_be_divided_by_are_refused() {
+    let mut rng = rng(8);
+    let (pool, targets) = (view(&uniform_rows(&mut rng, 5, DIM)), view(&uniform_rows(&mut rng, 2, DIM)));
+    for (cost, words) in [
+        (1e-320, "it must lie between 1e-50 and 1e50"),
+        (1e300, "it must lie between 1e-50 and 1e50"),
+        (f64::INFINITY, "it must lie between 1e-50 and 1e50"),
+        (0.0, "it must be a positive number"),
+        (f64::NAN, "it must be a positive number"),
+    ] {
+        let costs = [1.0, 1.0, 1.0, cost, 1.0];
+        let task = Task { costs: Some(&costs), ..Task::new(points(&pool, DIM), Some(points(&targets, DIM))) };
+        let said = refused(&task, &Plan::default());
+        assert!(said.starts_with("row 3 of the costs is") && said.contains(words), "{said}");
+    }
+    // A unit for all costs changes no pick.
+    let costs = [3.0, 1.0, 2.0, 5.0, 4.0];
+    let picks = |unit: f64| {
+        let costs = scaled(&costs, unit);
+        let task = Task { costs: Some(&costs), ..Task::new(points(&pool, DIM), Some(points(&targets, DIM))) };
+        run(&task, &Plan { count: 5, ..Plan::default() }).indices()
+    };
+    assert_eq!(picks(2f64.powi(-150)), picks(1.0));
+    assert_eq!(picks(2f64.powi(150)), picks(1.0));
+}
+
+#[test]
+fn a_kernel_matrix_that_is_none_is_refused_by_row() {
+    // A cycle of five that are like their neighbours: the matrix has the eigenvalue 1 + 2·0.9·cos(4π/5) = −0.46.
+    let like = |i: usize, j: usize| match (5 + i - j) % 5 {
+        0 => 1.0,
+        1 | 4 => 0.9,
+        _ => 0.0,
+    };
+    for (copies, engine) in [(1, Engine::Plain), (200, Engine::Auto), (200, Engine::Plain)] {
+        let rows = 5 * copies;
+        let all = rows + 1;
+        // The target is like the first row; the cycles know nothing of one another.
+        let entry = |i: usize, j: usize| match (i.min(j), i.max(j)) {
+            (i, j) if j == rows => f64::from(u8::from(i == rows)) + if i == 0 { 0.5 } else { 0.0 },
+            (i, j) if i / 5 == j / 5 => like(j % 5, i % 5),
+            _ => 0.0,
+        };
+        let matrix: Vec<f64> = (0..all * all).map(|at| entry(at / all, at % all)).collect();
+        let kernel = Precomputed::new(Embeddings::new(&matrix[..], all).unwrap()).unwrap();
+        let (pool, targets) = (Precomputed::points(0..rows), Precomputed::points(rows..all));
+        let task = Task { kernel: &kernel, ..Task::new(points(&pool, 1), Some(points(&targets, 1))) };
+        for rule in ["itl", "vtl", "undirected-itl"] {
+            let plan = Plan { strategy: rule.parse().unwrap(), count: rows, engine, ..Plan::default() };
+            let said = refused(&task, &plan);
+            assert!(said.contains("of the pool has the variance -0."), "{rule}: {said}");
+            assert!(said.contains("not positive semi-definite") && said.contains("raise the noise"), "{rule}: {said}");
+            // The identity times the eigenvalue's size makes a covariance of it, and noise of that size does as well.
+            assert!(run(&task, &Plan { noise: Noise::Std(1.0), ..plan.clone() }).picks.len() == rows, "{rule}");
+        }
+        for greedy in [Greedy::Stochastic { epsilon: 0.01 }, Greedy::Partitioned { parts: 1 }] {
+            let plan = Plan { strategy: "undirected-itl".parse().unwrap(), count: rows, greedy, ..Plan::default() };
+            assert!(refused(&task, &plan).contains("not positive semi-definite"), "{greedy:?}");
+        }
+    }
+    // Its variances are negative from the start where the targets alone are no covariance.
+    let matrix = [1.0, 0.1, 0.1, 0.1, 1.0, 2.0, 0.1, 2.0, 1.0];
+    let kernel = Precomputed::new(Embeddings::new(&matrix[..], 3).unwrap()).unwrap();
+    let (pool, targets) = (Precomputed::points(0..1), Precomputed::points(1..3));
+    let task = Task { kernel: &kernel, ..Task::new(points(&pool, 1), Some(points(&targets, 1))) };
+    let said = refused(&task, &Plan::default());
+    assert!(said.starts_with("one of the targets and labelled rows has the variance"), "{said}");
+}
+
+#[test]
+fn points_that_a_kernel_does_not_know_are_refused() {
+    let matrix = [1.0, 0.5, 0.5, 1.0];
+    let kernel = Precomputed::new(Embeddings::new(&matrix[..], 2).unwrap()).unwrap();
+    for (pool, words) in [([0.0, 2.0], "row 1 of the pool is no point"), ([0.0, 0.5], "row 1"), ([-1.0, 0.0], "row 0")]
+    {
+        let task = Task { kernel: &kernel, ..Task::new(points(&pool, 1), None) };
+        let said = refused(&task, &Plan { strategy: "undirected-itl".parse().unwrap(), ..Plan::default() });
+        assert!(said.contains(words) && said.contains("that of its row"), "{said}");
+    }
+    let product = Product::new(3, true);
+    let pool = [1.0, 2.0];
+    let task = Task { kernel: &product, ..Task::new(points(&pool, 2), None) };
+    assert!(refused(&task, &Plan { strategy: "max-dist".parse().unwrap(), ..Plan::default() }).contains("no point"));
+}
+
+#[test]
+fn parameters_of_kernels_beyond_their_range_are_told_it() {
+    for (name, words) in [
+        ("gaussian:1e160", "the length scale is 1e160; it must lie between 1e-50 and 1e50"),
+        ("laplace:1e-160", "it must lie between 1e-50 and 1e50"),
+        ("matern:1.5:1e300", "it must lie between 1e-50 and 1e50"),
+        ("matern:1e-9:1", "below 0.01"),
+        ("matern:1e9:1", "above 50"),
+        ("gaussian:0", "it must be a positive number"),
+        ("gaussian:-1", "it must be a positive number"),
+        ("gaussian:nan", "it must be a positive number"),
+    ] {
+        let Err(error) = kernel_named(name, 0) else { panic!("{name} is no kernel") };
+        assert!(error.to_string().contains(words), "{name}: {error}");
+    }
+    for beta in [0.0, -1.0, 101.0, f64::INFINITY, f64::NAN] {
+        assert!(matches!(Strategy::information_density(beta), Err(Error::Setting { .. })));
+    }
+}
+
+#[test]
+fn counts_that_nobody_can_wait_for_are_refused_and_take_no_memory() {
+    let mut rng = rng(9);
+    let (pool, targets) = (view(&uniform_rows(&mut rng, 6, DIM)), view(&uniform_rows(&mut rng, 2, DIM)));
+    let task = Task::new(points(&pool, DIM), Some(points(&targets, DIM)));
+    for count in [100_000_001, 1_000_000_000_000, usize::MAX] {
+        for repeat in [false, true] {
+            let said = refused(&task, &Plan { count, repeat, ..Plan::default() });
+            assert_eq!(
+                said,
+                format!("{count} picks are asked for, and 100000000 are the most in one call; ask for fewer")
+            );
+        }
+        let weights = vec![1.0, 2.0];
+        let target_sampling = TargetSampling::Weighted { weights, size: count };
+        let said = refused(&task, &Plan { target_sampling, ..Plan::default() });
+        assert!(said.contains("draws of targets are asked for"), "{said}");
+        for target_sampling in
+            [TargetSampling::Size(count), TargetSampling::MaxDet(count), TargetSampling::MaxDist(count)]
+        {
+            assert!(refused(&task, &Plan { target_sampling, ..Plan::default() }).contains("cannot pick"));
+        }
+        let greedy = Greedy::Partitioned { parts: count };
+        assert!(refused(&task, &Plan { greedy, ..Plan::default() }).contains("the number of parts"));
+    }
+    assert!(refused(&task, &Plan { made: usize::MAX, ..Plan::default() }).contains("picks made before"));
+    // The most that may be asked for takes no room before it is made.
+    let plan = Plan { count: 100_000_000, repeat: true, round_size: Some(usize::MAX), ..Plan::default() };
+    let stopped = |_: homing::Progress<'_>| ControlFlow::Break(());
+    let Selection { picks, .. } = select(&task, &plan, stopped).unwrap();
+    assert_eq!(picks.len(), 1);
+    for greedy in [Greedy::Exact, Greedy::Stochastic { epsilon: 1e-300 }] {
+        let rounds = Plan { count: 6, round_size: Some(usize::MAX), greedy, ..Plan::default() };
+        assert_eq!(run(&task, &rounds).picks.len(), 6);
+    }
+}
+
+#[test]
+fn weights_of_targets_whose_sum_is_no_number_draw_by_their_shares() {
+    let mut rng = rng(10);
+    let (pool, targets) = (view(&uniform_rows(&mut rng, 30, DIM)), view(&uniform_rows(&mut rng, 4, DIM)));
+    let task = Task::new(points(&pool, DIM), Some(points(&targets, DIM)));
+    let picks = |unit: f64| {
+        let weights = vec![0.75 * unit, 0.5 * unit, unit, 0.25 * unit];
+        let target_sampling = TargetSampling::Weighted { weights, size: 2 };
+        run(&task, &Plan { count: 10, round_size: Some(1), target_sampling, ..Plan::default() }).indices()
+    };
+    let want = picks(1.0);
+    for exponent in [1023, 900, -900, -1020] {
+        assert_eq!(picks(2f64.powi(exponent)), want, "2^{exponent}");
+    }
+    let drawn = |weights: Vec<f64>| {
+        let target_sampling = TargetSampling::Weighted { weights, size: 2 };
+        refused(&task, &Plan { target_sampling, ..Plan::default() })
+    };
+    assert!(drawn(vec![1.0, f64::NAN, 1.0, 1.0]).starts_with("row 1 of the target weights is NaN"));
+    assert!(drawn(vec![1.0, 1.0, f64::INFINITY, 1.0]).starts_with("row 2 of the target weights is inf"));
+    assert!(drawn(vec![0.0; 4]).contains("not all zero"));
+}
