@@ -6,7 +6,7 @@ mod npy;
 
 use std::fs;
 
-use folder::{Folder, pool_csv};
+use folder::{Folder, pool_csv, table};
 use npy::npy;
 
 const SELECT: &str = "select pool.csv --targets targets.csv --cost-column cost --group-column source";
@@ -145,8 +145,7 @@ fn probabilities_that_are_neither_a_file_nor_a_column_are_told_so() {
     folder.refuses(&format!("{select} p.npy"), &["p.npy does not exist"]);
     folder.write("p.s", "1");
     folder.refuses(&format!("{select} p.s"), &["p.s has no extension that can be read", ".npy"]);
-    let rows: Vec<String> = (1..40).map(|i| format!("{{\"v\":[0.5,{i}],\"model.p\":[0.5,0.5]}}")).collect();
-    folder.write("dots.jsonl", &rows.join("\n"));
+    folder.write("dots.jsonl", &table(40, |i| format!("{{\"v\":[0.5,{i}],\"model.p\":[0.5,0.5]}}\n")));
     folder.succeeds("select dots.jsonl --embedding v -n 2 --rule max-entropy --probabilities model.p --out - -q");
 }
 
