@@ -10,7 +10,7 @@ use homing::{Embeddings, Noise, Span, Task};
 use serde::Serialize;
 
 use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, picked_rows};
-use crate::terminal::{self, grouped, note, plain_table, short};
+use crate::terminal::{self, cell, grouped, note, plain_table, short};
 
 /// Targets that are explained unless some are named.
 const LISTED: usize = 20;
@@ -111,7 +111,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
     inputs.found().into_iter().for_each(note);
     let mut out = terminal::stdout();
     match arguments.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&explained)?)?,
+        Format::Json => terminal::print_json(&explained)?,
         Format::Table => print(&mut out, &explained, arguments)?,
     }
     Ok(())
@@ -184,10 +184,13 @@ fn print(out: &mut impl Write, explained: &[Explained], arguments: &Arguments) -
         let reducible = target.prior_var - target.posterior_var;
         let share = |var: f64| if reducible > 1e-12 * target.prior_var { var / reducible } else { 0.0 };
         let carried: f64 = target.rows.iter().map(|row| row.variance_removed).sum();
-        let rows: Vec<String> =
-            target.rows.iter().map(|row| format!("{} {:.0} %", row.id, 100.0 * share(row.variance_removed))).collect();
+        let rows: Vec<String> = target
+            .rows
+            .iter()
+            .map(|row| format!("{} {:.0} %", cell(&row.id), 100.0 * share(row.variance_removed)))
+            .collect();
         table.add_row([
-            target.id.clone(),
+            cell(&target.id),
             short(target.prior_var),
             short(target.posterior_var),
             format!("{:.0} %", 100.0 * share(carried)),

@@ -121,7 +121,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     }
     let mut out = terminal::stdout();
     match arguments.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&Json::new(&diagnosis))?)?,
+        Format::Json => terminal::print_json(&Json::new(&diagnosis))?,
         Format::Table => table::print(&mut out, &task, &diagnosis, &inputs)?,
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use homing_pool::disk;
+use homing_pool::{disk, refuse_foreign};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::cells::Cell;
@@ -61,6 +61,8 @@ impl<'a> Place<'a> {
         }
         let threads = threads.to_string();
         command.env("RAYON_NUM_THREADS", &threads).env("OMP_NUM_THREADS", &threads);
+        refuse_foreign(&self.folder)?;
+        refuse_foreign(&self.log())?;
         let log = File::create(self.log()).with_context(|| format!("{} cannot be written", self.log().display()))?;
         Ok(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log).spawn()?)
     }
