@@ -111,8 +111,9 @@ impl<'a> DualLaw<'a> {
     /// Var f + ρ² of something that is about to be observed with noise; no less than the rounding of what the variance came
     /// from, which would be taken for signal and grow from one observation to the next.
     fn total(&mut self, var: f64, prior: f64, noise_var: f64) -> f64 {
-        if self.kernel.may_be_indefinite() && self.least.is_none_or(|least| var < least.value) {
-            self.least = Some(Variance { value: var, scale: prior });
+        let seen = Variance { value: var, scale: prior };
+        if self.kernel.may_be_indefinite() && seen.is_less(self.least) {
+            self.least = Some(seen);
         }
         let total = var.max(0.0) + noise_var;
         if noise_var > 0.0 { total.max(KNOWN * prior) } else { total }

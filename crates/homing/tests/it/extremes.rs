@@ -262,9 +262,13 @@ fn a_kernel_matrix_that_is_none_is_refused_by_row() {
         }
     }
     // Its variances are negative from the start where the targets alone are no covariance.
-    let matrix = [1.0, 0.1, 0.1, 0.1, 1.0, 2.0, 0.1, 2.0, 1.0];
-    let kernel = Precomputed::new(Embeddings::new(&matrix[..], 3).unwrap()).unwrap();
-    let (pool, targets) = (Precomputed::points(0..1), Precomputed::points(1..3));
+    let entry = |i: usize, j: usize| match (i.min(j), i.max(j)) {
+        (0, j) => f64::from(u8::from(j == 0)),
+        (i, j) => like(j - 1, i - 1),
+    };
+    let matrix: Vec<f64> = (0..36).map(|at| entry(at / 6, at % 6)).collect();
+    let kernel = Precomputed::new(Embeddings::new(&matrix[..], 6).unwrap()).unwrap();
+    let (pool, targets) = (Precomputed::points(0..1), Precomputed::points(1..6));
     let task = Task { kernel: &kernel, ..Task::new(points(&pool, 1), Some(points(&targets, 1))) };
     let said = refused(&task, &Plan::default());
     assert!(said.starts_with("one of the targets and labelled rows has the variance"), "{said}");
