@@ -19,7 +19,8 @@ def _of(x: Any) -> list[str]:
     if isinstance(x, (str, os.PathLike)):
         return [os.path.abspath(os.fsdecode(x))]
     if type(x).__module__.partition(".")[0] == "datasets":
-        return [os.path.abspath(file["filename"]) for file in getattr(getattr(x, "source", x), "cache_files", ())]
+        cached = getattr(getattr(x, "source", x), "cache_files", None)
+        return [os.path.abspath(file["filename"]) for file in cached] if isinstance(cached, list) else []
     found = []
     # A part of a mapped array, or another array over the same memory, has it as its base.
     while isinstance(x, np.ndarray):

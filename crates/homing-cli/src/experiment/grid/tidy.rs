@@ -1,6 +1,6 @@
 //! Results as a tidy table: a row for every series, seed and round.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use homing_pool::{read_file, write_beside};
 use serde::{Deserialize, Serialize};
 
+use super::check::MOST_ROUNDS;
 use super::plan::{Figure, Series, When};
 use super::run::Place;
 use crate::finetune::mean_and_error;
@@ -69,6 +70,7 @@ impl Tidy {
             let times: Vec<Times> =
                 records(&folder.join(format!("{rule}-{}/times.csv", cell.seed))).unwrap_or_default();
             let times: BTreeMap<usize, Times> = times.into_iter().map(|times| (times.round, times)).collect();
+            let first = rows.len();
             rows.extend(found.into_iter().map(|found| Row {
                 line: cell.series.line.clone(),
                 value: cell.series.value.clone(),
@@ -80,6 +82,15 @@ impl Tidy {
                 choosing_seconds: times.get(&found.round).map(|times| times.choosing),
                 learning_seconds: times.get(&found.round).map(|times| times.learning),
             }));
+            for (round, row) in (1..).zip(&rows[first..]) {
+                let elsewhere = (row.round != round).then_some("its rounds do not follow each other from the first");
+                if let Some(why) = row.fault().or(elsewhere) {
+                    bail!(
+                        "{} was not written by a run: {why}; remove that folder and run the experiment again",
+                        results.display()
+                    );
+                }
+            }
         }
         Ok(Self(rows))
     }
@@ -88,7 +99,18 @@ impl Tidy {
         if !path.exists() {
             bail!("{} is not there; `homing experiment run` makes it", path.display());
         }
-        Ok(Self(records(path)?))
+        let rows: Vec<Row> = records(path)?;
+        let mut seen = BTreeSet::new();
+        for (number, row) in rows.iter().enumerate() {
+            let repeated = !seen.insert((&row.line, &row.value, row.seed, row.round));
+            if let Some(why) = row.fault().or(repeated.then_some("an earlier row is about the same round")) {
+                bail!(
+                    "row {number} of {} is not one of an experiment: {why}; `homing experiment run` makes the table anew",
+                    path.display()
+                );
+            }
+        }
+        Ok(Self(rows))
     }
 
     pub fn write(&self, path: &Path) -> Result<()> {
@@ -156,6 +178,22 @@ impl Tidy {
 }
 
 impl Row {
+    /// Why no experiment has written it.
+    fn fault(&self) -> Option<&'static str> {
+        let is_share = |x: f64| (0.0..=1.0).contains(&x);
+        let is_time = |x: f64| x.is_finite() && x >= 0.0;
+        match () {
+            () if !(1..=MOST_ROUNDS as usize).contains(&self.round) => Some("its round is out of range"),
+            () if ![self.accuracy, self.task_share].into_iter().flatten().all(is_share) => {
+                Some("its accuracy or share is not between 0 and 1")
+            }
+            () if ![self.choosing_seconds, self.learning_seconds].into_iter().flatten().all(is_time) => {
+                Some("its seconds are no length of time")
+            }
+            () => None,
+        }
+    }
+
     fn figure(&self, figure: Figure) -> Option<f64> {
         match figure {
             Figure::Accuracy => self.accuracy,
