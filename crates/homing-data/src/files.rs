@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
-use homing_pool::{map, memory_allowed};
+use homing_pool::{catch_panic, map, memory_allowed};
 use lzma_rust2::XzReader;
 
 use crate::picture::is_named;
@@ -203,7 +203,9 @@ fn read_all(path: &Path, format: &'static str, reader: impl Read) -> Result<Byte
     // What is read grows by doubling, and both halves are there while it is moved.
     let most = memory_allowed().map_or(MOST_UNPACKED, |allowed| MOST_UNPACKED.min(allowed / 3));
     let mut out = Vec::new();
-    reader.take(most + 1).read_to_end(&mut out).map_err(|error| match error.kind() {
+    let read = catch_panic(|| reader.take(most + 1).read_to_end(&mut out));
+    let read = read.ok_or_else(|| Error::malformed(path, format, "its contents contradict each other"))?;
+    read.map_err(|error| match error.kind() {
         std::io::ErrorKind::OutOfMemory => Error::TooLarge { path: path.to_owned(), limit: most },
         _ => Error::malformed(path, format, &error),
     })?;

@@ -27,4 +27,4 @@ pub use error::{Error, Extent, Result};
 pub use fetch::{Progress, SETS, Source, fetch, fetch_files, sources};
 pub use inputs::Inputs;
 pub use memory::fits_memory;
-pub use open::{OpenOptions, open};
+pub use open::{OpenOptions, open, open_bytes};

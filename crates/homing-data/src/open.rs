@@ -54,7 +54,13 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Data> {
     if Format::of(path).is_ok() {
         return table::open(path, options);
     }
-    let bytes = unpacked(path, map(path)?)?;
+    open_bytes(path, map(path)?, options)
+}
+
+/// Reads `bytes` as if they were those of a file at `path` that is neither a table nor embeddings.
+#[doc(hidden)]
+pub fn open_bytes(path: &Path, bytes: Bytes, options: &OpenOptions) -> Result<Data> {
+    let bytes = unpacked(path, bytes)?;
     if let Some(listing) = Listing::archive(path, &bytes)? {
         return open_images(&listing, options)?.ok_or_else(|| Error::Unknown { path: path.to_owned() });
     }

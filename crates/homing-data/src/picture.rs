@@ -3,6 +3,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use homing_pool::catch_panic;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
 
 use crate::ending::lack;
@@ -56,8 +57,22 @@ fn decoder<'a>(path: &Path, bytes: &'a [u8]) -> Result<impl ImageDecoder + 'a> {
     Ok(decoder)
 }
 
+/// What `decode` makes of the image at `path`; a panic of it means that the image is broken.
+fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_panic(decode).unwrap_or_else(|| Err(Error::image(path, "its contents contradict each other")))
+}
+
 /// The front of the image in `bytes`, upright.
 pub(crate) fn front(path: &Path, bytes: &[u8]) -> Result<Front> {
+    guarded(path, || read_front(path, bytes))
+}
+
+/// The image in `bytes`, upright, in one channel or in three; what is transparent shows its colour.
+pub(crate) fn decode(path: &Path, bytes: &[u8], channels: usize) -> Result<Picture> {
+    guarded(path, || read_picture(path, bytes, channels))
+}
+
+fn read_front(path: &Path, bytes: &[u8]) -> Result<Front> {
     let mut decoder = decoder(path, bytes)?;
     let (width, height) = decoder.dimensions();
     if width == 0 || height == 0 {
@@ -70,8 +85,7 @@ pub(crate) fn front(path: &Path, bytes: &[u8]) -> Result<Front> {
     Ok(Front { height: height as usize, width: width as usize, gray })
 }
 
-/// The image in `bytes`, upright, in one channel or in three; what is transparent shows its colour.
-pub(crate) fn decode(path: &Path, bytes: &[u8], channels: usize) -> Result<Picture> {
+fn read_picture(path: &Path, bytes: &[u8], channels: usize) -> Result<Picture> {
     let failed = |error: ImageError| Error::image(path, &error);
     let mut decoder = decoder(path, bytes)?;
     let orientation = decoder.orientation().ok();

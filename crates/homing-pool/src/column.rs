@@ -25,17 +25,30 @@ pub fn read_column(path: &Path, name: Option<&str>) -> Result<Vec<String>> {
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt")) {
         return lines(path, &bytes);
     }
-    let format = Format::of(path)?;
-    format.check(path, &bytes)?;
+    parse_column(path, Format::of(path)?, &bytes, name)
+}
+
+/// Reads `bytes` as if they were a file's; without a format, those of a `.txt` file.
+#[doc(hidden)]
+pub fn column_from_bytes(format: Option<Format>, bytes: Vec<u8>, name: Option<&str>) -> Result<Vec<String>> {
+    let path = Path::new("bytes");
+    match format {
+        Some(format) => parse_column(path, format, &Bytes::from(bytes), name),
+        None => lines(path, &bytes),
+    }
+}
+
+fn parse_column(path: &Path, format: Format, bytes: &Bytes, name: Option<&str>) -> Result<Vec<String>> {
+    format.check(path, bytes)?;
     let store = || Store::Memory(bytes.clone());
     match format {
         Format::Npy => one_dimensional(path, &npy::tensor(path, &store())?),
-        Format::Npz => array(path, &mut npz::Npz::open(path, &bytes)?, name),
+        Format::Npz => array(path, &mut npz::Npz::open(path, bytes)?, name),
         Format::Safetensors => array(path, &mut safetensors::tensors(path, &store())?, name),
-        Format::Parquet => parquet_column(path, &bytes, name),
-        Format::Arrow => arrow_column(path, &bytes, name),
-        Format::Csv | Format::Tsv => text_column(path, &bytes, format, name),
-        Format::Jsonl => json_column(path, &bytes, name),
+        Format::Parquet => parquet_column(path, bytes, name),
+        Format::Arrow => arrow_column(path, bytes, name),
+        Format::Csv | Format::Tsv => text_column(path, bytes, format, name),
+        Format::Jsonl => json_column(path, bytes, name),
     }
 }
 

@@ -21,9 +21,15 @@ pub(crate) fn guarded<T, E: ToString>(
 
 /// As `guarded`, for a `parse` whose errors are explained already.
 pub(crate) fn caught<T>(path: &Path, format: &'static str, parse: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_panic(parse).unwrap_or_else(|| Err(Error::malformed(path, format, "its contents contradict each other")))
+}
+
+/// What `parse` returns; none where it panics, of which nothing is printed.
+///
+/// For parsers of other crates, which a broken file may lead astray: what they leave behind is dropped, never looked at.
+pub fn catch_panic<T>(parse: impl FnOnce() -> T) -> Option<T> {
     let _silence = Silence::begin();
-    catch_unwind(AssertUnwindSafe(parse))
-        .unwrap_or_else(|_| Err(Error::malformed(path, format, "its contents contradict each other")))
+    catch_unwind(AssertUnwindSafe(parse)).ok()
 }
 
 thread_local! {

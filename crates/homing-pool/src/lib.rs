@@ -66,9 +66,10 @@ mod words;
 
 pub use arrow::{embedding_column, list_numbers};
 pub use beside::{check_writable, is_left_over, write_beside};
-pub use column::read_column;
+pub use column::{column_from_bytes, read_column};
 pub use error::{Error, Result, one_line, shown};
 pub use format::Format;
+pub use guard::catch_panic;
 pub use layout::LABEL_NAMES;
 pub use mapped::{explain_lost_files, map, read_file};
 pub use memory::allowed as memory_allowed;

@@ -83,6 +83,12 @@ impl RowList {
         Self::parse(Path::new("bytes"), format, &Bytes::from(bytes))
     }
 
+    /// Reads `bytes` as if they were those of a `.txt` file.
+    #[doc(hidden)]
+    pub fn from_text(bytes: &[u8]) -> Result<Self> {
+        row_files::lines(Path::new("bytes"), bytes)
+    }
+
     fn parse(path: &Path, format: Format, bytes: &Bytes) -> Result<Self> {
         format.check(path, bytes)?;
         let rows = match format {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use bytes::Bytes;
+
 use crate::npy::tensor;
 use crate::pool::FRONT;
 use crate::room::Room;
@@ -22,13 +24,28 @@ impl Values {
     /// Reads the number columns of a table or the columns of an array; an array of one dimension is one column.
     pub fn open(path: &Path) -> Result<Self> {
         if let Ok(Format::Npy) = Format::of(path)
-            && let Some(numbers) = column(path)?
+            && let Some(numbers) = column(path, &Store::open(path, Access::Map)?)?
         {
             return Ok(Self { rows: numbers.len(), numbers });
         }
-        let pool = Pool::open(path, &ReadOptions { access: Access::Map, ..ReadOptions::default() })?;
+        Self::of(&Pool::open(path, &ReadOptions { access: Access::Map, ..ReadOptions::default() })?)
+    }
+
+    /// Reads `bytes` as if they were a file's.
+    #[doc(hidden)]
+    pub fn from_bytes(format: Format, bytes: Vec<u8>) -> Result<Self> {
+        let bytes = Bytes::from(bytes);
+        if format == Format::Npy
+            && let Some(numbers) = column(Path::new("bytes"), &Store::Memory(bytes.clone()))?
+        {
+            return Ok(Self { rows: numbers.len(), numbers });
+        }
+        Self::of(&Pool::from_bytes(format, bytes.into(), &ReadOptions::default())?)
+    }
+
+    fn of(pool: &Pool) -> Result<Self> {
         let count = pool.rows() * pool.dim();
-        Room::now().check(path, (count as u64).saturating_mul(8))?;
+        Room::now().check(pool.path(), (count as u64).saturating_mul(8))?;
         let mut numbers = vec![0.0; count];
         pool.embeddings().read(0..pool.rows(), &mut numbers);
         Ok(Self { numbers, rows: pool.rows() })
@@ -36,10 +53,9 @@ impl Values {
 }
 
 /// The numbers of a one-dimensional array.
-fn column(path: &Path) -> Result<Option<Vec<f64>>> {
-    let store = Store::open(path, Access::Map)?;
+fn column(path: &Path, store: &Store) -> Result<Option<Vec<f64>>> {
     Format::Npy.check(path, &store.front(FRONT)?)?;
-    let tensor = tensor(path, &store)?;
+    let tensor = tensor(path, store)?;
     match (&tensor.header.dtype, &tensor.header.shape[..]) {
         (_, [0]) => Err(Error::NoRows { path: path.to_owned() }),
         (Dtype::Float(_) | Dtype::Integer { .. } | Dtype::Bool, [_]) => tensor.numbers(path).map(Some),

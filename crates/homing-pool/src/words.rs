@@ -136,7 +136,8 @@ mod tests {
 
     use super::*;
 
-    fn texts(array: ArrayRef) -> Result<Vec<String>> {
+    fn texts(array: impl Array + 'static) -> Result<Vec<String>> {
+        let array: ArrayRef = Arc::new(array);
         let field = Field::new("id", array.data_type().clone(), true);
         let mut texts = Vec::new();
         let place = Place { path: Path::new("a.arrow"), row: 10, field: &field };
@@ -150,20 +151,20 @@ mod tests {
     #[test]
     fn everything_with_a_text_is_read_as_it() {
         let bytes = BinaryArray::from_opt_vec(vec![Some(&b"a"[..]), None, Some("ü".as_bytes())]);
-        assert_eq!(texts(Arc::new(bytes)).unwrap(), ["a", "", "ü"]);
-        assert_eq!(texts(Arc::new(Date32Array::from(vec![0, 19_000]))).unwrap(), ["1970-01-01", "2022-01-08"]);
+        assert_eq!(texts(bytes).unwrap(), ["a", "", "ü"]);
+        assert_eq!(texts(Date32Array::from(vec![0, 19_000])).unwrap(), ["1970-01-01", "2022-01-08"]);
         let moment = TimestampSecondArray::from(vec![86_400]).with_timezone("Europe/Berlin");
-        assert_eq!(texts(Arc::new(moment)).unwrap(), ["1970-01-02T00:00:00Z"]);
+        assert_eq!(texts(moment).unwrap(), ["1970-01-02T00:00:00Z"]);
         let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None]));
         let keys = arrow_array::Int8Array::from(vec![Some(0), None, Some(0)]);
         let dictionary = DictionaryArray::<Int8Type>::try_new(keys, values).unwrap();
-        assert_eq!(texts(Arc::new(dictionary)).unwrap(), ["7", "", "7"]);
+        assert_eq!(texts(dictionary).unwrap(), ["7", "", "7"]);
     }
 
     #[test]
     fn bytes_without_a_text_are_refused_by_their_row() {
         let bytes = BinaryArray::from_vec(vec![b"a", b"\xff"]);
-        let message = texts(Arc::new(bytes)).unwrap_err().to_string();
+        let message = texts(bytes).unwrap_err().to_string();
         assert!(message.starts_with("row 11 of a.arrow cannot be read: its value in column 'id' has no text"));
     }
 

@@ -2,13 +2,22 @@
 
 mod samples;
 
-use homing_pool::{Format, Pool, ReadOptions, RowList};
+use homing_pool::{Format, Pool, ReadOptions, RowList, Values, column_from_bytes};
 use proptest::prelude::*;
 use samples::*;
 
 /// Opens `bytes`, and looks at everything in a pool that they make.
 fn survives(name: &str, format: Format, bytes: Vec<u8>) {
-    let _ = RowList::from_bytes(format, bytes.clone()).map_err(|error| error.to_string());
+    for refusal in [
+        RowList::from_bytes(format, bytes.clone()).err(),
+        RowList::from_text(&bytes).err(),
+        Values::from_bytes(format, bytes.clone()).err(),
+        column_from_bytes(Some(format), bytes.clone(), None).err(),
+        column_from_bytes(Some(format), bytes.clone(), Some("id")).err(),
+    ] {
+        let message = refusal.map(|error| error.to_string()).unwrap_or_default();
+        assert!(!message.contains('\n') && message.len() < 2000, "{name}: {message}");
+    }
     match Pool::from_bytes(format, bytes, &ReadOptions::default()) {
         Ok(pool) => {
             assert!(pool.rows() > 0 && pool.dim() > 0, "{name}");
@@ -60,16 +69,20 @@ proptest! {
     }
 }
 
-/// Writes the samples where `fuzz/run` looks for its first inputs: a byte for the format, then the file.
+/// Writes the samples as first inputs of `fuzz/run`: a byte for the format, then the file.
 #[test]
-#[ignore = "makes the first inputs of fuzz/run"]
+#[ignore = "makes the inputs in fuzz/seeds"]
 fn write_seeds() {
-    let directory = std::path::PathBuf::from(std::env::var_os("SEEDS").expect("SEEDS names a directory"));
-    std::fs::create_dir_all(&directory).unwrap();
+    let Some(folder) = std::env::var_os("SEEDS").map(std::path::PathBuf::from) else { return };
+    let folder = folder.join("readers");
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, format: usize, bytes: &[u8]| {
+        std::fs::write(folder.join(name), [&[format as u8], bytes].concat()).unwrap();
+    };
     for (name, format, bytes) in every() {
-        let position = Format::ALL.iter().position(|&f| f == format).unwrap();
-        let mut seed = vec![position as u8];
-        seed.extend(bytes);
-        std::fs::write(directory.join(name), seed).unwrap();
+        write(name, Format::ALL.iter().position(|&other| other == format).unwrap(), &bytes);
+    }
+    for (name, text) in [("numbers.txt", "3\n1\n"), ("index.txt", "index\n3\n"), ("ids.txt", "id\na\nb\n")] {
+        write(name, Format::ALL.len(), text.as_bytes());
     }
 }

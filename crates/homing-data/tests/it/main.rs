@@ -8,4 +8,5 @@ mod memory;
 mod packed;
 mod real;
 mod sample;
+mod seeds;
 mod tables;
