@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use homing::theory::{Boundary, Model, boundary, reach};
-use homing::{Embeddings, Noise, Task};
+use homing::{Embeddings, Noise, Span, Task};
 use serde::Serialize;
 
 use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, picked_rows};
-use crate::terminal::{self, grouped, note, plain_table, short};
+use crate::terminal::{self, cell, grouped, note, plain_table, short};
 
 /// Targets that are explained unless some are named.
 const LISTED: usize = 20;
@@ -93,7 +93,9 @@ fn explain(arguments: &Arguments) -> Result<()> {
     };
     let inputs = Inputs::open(&files, &arguments.columns, &LimitArguments::default())?;
     let kernel = arguments.model.kernel(&inputs)?;
-    let task = arguments.model.task(&inputs, &*kernel)?;
+    let whole = arguments.model.task(&inputs, &*kernel)?;
+    let span = Span::of(&whole)?;
+    let task = span.as_ref().map_or(whole, |span| span.task(&whole));
     let model = Model::new(task, arguments.model.noise())?;
     let asked = asked(&arguments.target, &inputs, task.targets.map_or(0, |targets| targets.rows()))?;
     let explained = if let Some(path) = &arguments.picks {
@@ -105,11 +107,11 @@ fn explain(arguments: &Arguments) -> Result<()> {
         let left = reach(&model)?.labelled;
         explained(&model, &asked, arguments, &inputs, |target| left[target], |row| row)?
     };
-    task.check_read()?;
+    whole.check_read()?;
     inputs.found().into_iter().for_each(note);
     let mut out = terminal::stdout();
     match arguments.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&explained)?)?,
+        Format::Json => terminal::print_json(&explained)?,
         Format::Table => print(&mut out, &explained, arguments)?,
     }
     Ok(())
@@ -182,10 +184,13 @@ fn print(out: &mut impl Write, explained: &[Explained], arguments: &Arguments) -
         let reducible = target.prior_var - target.posterior_var;
         let share = |var: f64| if reducible > 1e-12 * target.prior_var { var / reducible } else { 0.0 };
         let carried: f64 = target.rows.iter().map(|row| row.variance_removed).sum();
-        let rows: Vec<String> =
-            target.rows.iter().map(|row| format!("{} {:.0} %", row.id, 100.0 * share(row.variance_removed))).collect();
+        let rows: Vec<String> = target
+            .rows
+            .iter()
+            .map(|row| format!("{} {:.0} %", cell(&row.id), 100.0 * share(row.variance_removed)))
+            .collect();
         table.add_row([
-            target.id.clone(),
+            cell(&target.id),
             short(target.prior_var),
             short(target.posterior_var),
             format!("{:.0} %", 100.0 * share(carried)),

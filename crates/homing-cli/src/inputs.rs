@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Error, Result, bail};
 use clap::{Args, ValueEnum};
-use homing::{Embeddings, Kernel, Noise, Points, Task, kernel_named};
+use homing::{Embeddings, Kernel, Noise, Points, Task, kernel_named, thread_pool};
 use homing_pool::{Access, Error as PoolError, Format, Pool, ReadOptions, RowList};
 
 use crate::terminal::grouped;
@@ -22,7 +22,7 @@ pub struct ModelArguments {
     /// linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
     #[arg(long, default_value = "linear")]
     kernel: String,
-    /// Threads; by default one for each core.
+    /// Threads, 1 to 1,024; by default one for each core. More than four for each core are not started.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
 }
@@ -344,11 +344,7 @@ fn task_of<'a>(inputs: &'a Inputs, kernel: &'a dyn Kernel, gradients: bool) -> R
 
 /// Runs `work` on so many threads; one for each core by default.
 pub fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    if threads == Some(0) {
-        bail!("--threads 0 leaves nobody to work; give at least 1, or leave it out for one a core");
-    }
-    let workers = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    workers.context("cannot start threads")?.install(work)
+    thread_pool(threads).context("--threads")?.install(work)
 }
 
 /// Embeddings as they are, or loss gradients when the kernel is about those.

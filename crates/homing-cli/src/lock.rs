@@ -7,17 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use homing_pool::refuse_foreign;
 
 /// How often a lock that another process holds is tried again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The file, locked until it is dropped; what `busy` says where another process holds it.
-pub fn hold(file: File, busy: impl FnOnce() -> String) -> Result<File> {
-    hold_within(file, Duration::ZERO, busy)
-}
-
-/// The same, where a process that is about to end may still hold it for so long.
-pub fn hold_within(file: File, patience: Duration, busy: impl FnOnce() -> String) -> Result<File> {
+/// The file, locked until it is dropped; what `busy` says where another process holds it for longer than `patience`.
+fn hold_within(file: File, patience: Duration, busy: impl FnOnce() -> String) -> Result<File> {
     let since = Instant::now();
     loop {
         match file.try_lock() {
@@ -31,6 +27,7 @@ pub fn hold_within(file: File, patience: Duration, busy: impl FnOnce() -> String
 
 /// The file at `path`, made where it is not there, and locked as by [`hold_within`].
 pub fn hold_at(path: &Path, patience: Duration, busy: impl Fn() -> String) -> Result<File> {
+    refuse_foreign(path)?;
     loop {
         let file = open(path).with_context(|| format!("{} cannot be locked", path.display()))?;
         let file = hold_within(file, patience, &busy)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing::{Ended, Engine, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select};
+use homing::{Ended, Engine, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
 use homing_pool::{Ids, Paths, PickFormat, prepare, write_beside, write_picks, write_picks_csv};
 use homing_report::story::{self, Story};
 use homing_report::{self as report, Facts};
@@ -176,15 +176,31 @@ struct Times {
 
 /// A warning where the picks tell nothing; a refusal where no row of the pool could.
 fn worthless(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static str>> {
-    if selection.picks.last().is_none_or(|pick| pick.information > 0.0) {
+    let size = |points: Points<'_>| (0..points.rows()).map(|row| task.kernel.var(&points.row(row))).fold(0.0, f64::max);
+    let (noise_var, targets) = (selection.noise_var, task.targets.map_or(0.0, size));
+    let small = targets > 0.0 && noise_var > 1e12 * targets;
+    let telling = selection.picks.last().is_none_or(|pick| pick.information > 0.0);
+    if telling && !small {
         return Ok(None);
     }
     let pool = task.pool.embeddings();
-    if (0..pool.rows()).all(|row| pool.row(row).iter().all(|&x| x == 0.0)) {
+    if !telling && (0..pool.rows()).all(|row| pool.row(row).iter().all(|&x| x == 0.0)) {
         let centred = if pool.is_centered() { " once their mean is subtracted" } else { "" };
         bail!(
             "all rows of the pool are zero{centred}, so that none is worth more than another; check how they were made"
         );
+    }
+    // What labels tell is in the last digits of a variance then.
+    if noise_var > 1e10 * size(task.pool).max(targets) {
+        return Ok(Some(
+            "warning: the noise is so much larger than the rows that their labels tell next to nothing; lower --noise-std",
+        ));
+    }
+    if small {
+        return Ok(Some(
+            "warning: the targets are so small beside the noise that labels tell next to nothing about them; scale them as \
+             the pool is, or lower --noise-std",
+        ));
     }
     Ok(Some(if task.targets.is_some() {
         "warning: the picks tell nothing about the targets, since no row that may be picked correlates with one; \

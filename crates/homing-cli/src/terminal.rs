@@ -10,6 +10,7 @@ use comfy_table::{Table, presets};
 use homing::{Pick, Progress};
 pub use homing_report::text::{grouped, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
 /// A bar on standard error, when that is a terminal. One that counts says a line now and then when it is none.
 pub struct Bar {
@@ -148,7 +149,7 @@ pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String) -> Table {
         table.add_row([
             pick.rank.to_string(),
             pick.index.to_string(),
-            id(pick.index),
+            cell(&id(pick.index)),
             short(pick.score),
             format!("{:.3}", pick.information),
             pick.variance_left.map_or_else(String::new, |left| format!("{:.1} %", 100.0 * left)),
@@ -176,13 +177,31 @@ pub fn note(text: impl Display) {
 
 /// Bytes for other programs on standard output; a terminal gets them as text for people.
 pub fn print_data(bytes: &[u8]) -> io::Result<()> {
-    if io::stdout().is_terminal() { stdout().write_all(bytes) } else { io::stdout().write_all(bytes) }
+    if io::stdout().is_terminal() {
+        return stdout().write_all(bytes);
+    }
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("the output cannot be written: {error}"));
+    io::stdout().write_all(bytes).map_err(named)
+}
+
+/// JSON on standard output, with the characters that would steer a terminal as escapes of its own.
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let json = escaped(&serde_json::to_string_pretty(value)?, |c| format!("\\u{:04x}", u32::from(c)));
+    Ok(writeln!(stdout(), "{json}")?)
+}
+
+/// A name as the cell of a table, in one line.
+pub fn cell(name: &str) -> String {
+    name.replace('\n', "\\n")
 }
 
 impl<W: Write> Write for Screen<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes())?;
-        Ok(bytes.len())
+        let text = escaped(&String::from_utf8_lossy(bytes), |c| c.escape_unicode().to_string());
+        match self.0.write_all(text.as_bytes()) {
+            Ok(()) => Ok(bytes.len()),
+            Err(error) => Err(io::Error::new(error.kind(), format!("the output cannot be written: {error}"))),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -191,13 +210,13 @@ impl<W: Write> Write for Screen<W> {
 }
 
 /// The text with control characters, except for ends of lines, and marks that reverse the direction of writing as escapes.
-fn visible(text: &str) -> String {
+fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
     let steers = |c: char| {
         (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
         if steers(c) {
-            shown.extend(c.escape_unicode());
+            shown.push_str(&escape(c));
         } else {
             shown.push(c);
         }
@@ -210,6 +229,15 @@ pub fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
+/// What went wrong, with its causes; one that the sentence has said already is not said again.
+pub fn sentence(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said {
+        said if said.is_empty() => cause,
+        said if said.contains(&cause) => said,
+        said => format!("{said}: {cause}"),
+    })
+}
+
 /// Whether the reader of standard output went away (`homing … | head`).
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
@@ -218,6 +246,7 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::anyhow;
 
     #[test]
     fn what_would_steer_a_terminal_is_shown_as_an_escape() {
@@ -225,5 +254,15 @@ mod tests {
         writeln!(Screen(&mut shown), "a\u{1b}]0;title\u{7}\u{9b}31m\u{202e}é\tb").unwrap();
         let shown = String::from_utf8(shown).unwrap();
         assert_eq!(shown, "a\\u{1b}]0;title\\u{7}\\u{9b}31m\\u{202e}é\tb\n");
+    }
+
+    #[test]
+    fn a_cause_that_its_error_quotes_is_said_once() {
+        let io = || io::Error::other("the disk is full");
+        let quoted = anyhow!(io()).context("picks.csv cannot be written: the disk is full; make room");
+        assert_eq!(sentence(&quoted), "picks.csv cannot be written: the disk is full; make room");
+        let named = anyhow!(io()).context("picks.csv cannot be written");
+        assert_eq!(sentence(&named), "picks.csv cannot be written: the disk is full");
+        assert_eq!(sentence(&anyhow!("no such rule").context("--rule")), "--rule: no such rule");
     }
 }

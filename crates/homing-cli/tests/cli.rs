@@ -112,9 +112,9 @@ fn forbidding_the_id_18_does_not_forbid_row_18() {
     // Row 3 has the id 18, and row 18 the id 33.
     let pool = pool_csv(40).replace("doc-", "");
     let (header, rows) = pool.split_once('\n').unwrap();
-    let row = |(i, line): (usize, &str)| format!("{},{}\n", i + 15, line.split_once(',').unwrap().1);
-    let rows: String = rows.lines().enumerate().map(row).collect();
-    folder.write("pool.csv", &format!("{header}\n{rows}"));
+    let row = |(i, line): (usize, &str)| format!("{},{}", i + 15, line.split_once(',').unwrap().1);
+    let rows: Vec<String> = rows.lines().enumerate().map(row).collect();
+    folder.write("pool.csv", &format!("{header}\n{}\n", rows.join("\n")));
     folder.write("no.txt", "18\n");
     let all = format!("{SELECT} -n 39 --out - -q --forbid");
     for (name, text) in [("no.txt", "18\n"), ("no.csv", "18\n"), ("no.jsonl", "18\n")] {
@@ -329,7 +329,7 @@ fn bad_settings() {
     folder.refuses(&format!("{SELECT} -n 2 --budget 0.5"), &["budget", "raise"]);
     folder.refuses("select pool.csv --targets targets.csv -n 2 --budget 3", &["--budget needs --cost-column"]);
     folder.refuses(&format!("{SELECT} -n 2 --out pool.csv"), &["pool.csv", "written over"]);
-    folder.refuses(&format!("{SELECT} -n 2 --noise-std 1e-100"), &["noise", "raise"]);
+    folder.refuses(&format!("{SELECT} -n 2 --noise-std 1e-100"), &["noise", "between 1e-70 and 1e70"]);
     folder.refuses("select pool.csv --cost-column cost -n 2 --rule random --target-sample 3", &["--targets"]);
     folder.write("far.txt", "99\n");
     folder.refuses(&format!("{SELECT} -n 2 --observed far.txt"), &["99", "40"]);

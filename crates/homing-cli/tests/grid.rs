@@ -346,3 +346,65 @@ fn a_pipe_in_the_place_of_a_file_does_not_hang() {
         folder.refuses("experiment run other.toml", &["other.toml"]);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn an_experiment_writes_through_no_link_and_waits_for_no_pipe() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    folder.write("data.csv", &table("odd"));
+    folder.write("mine.toml", &plan("", &line("A", "")));
+    folder.write("victim.txt", "precious");
+    let cells_of = |folder: &Folder| folder.path("results/cells");
+    let refused = |folder: &Folder, word: &str| {
+        let output = folder.homing("experiment run mine.toml --quiet");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(word) && said.contains("remove it"), "{said}");
+        assert_eq!(fs::read_to_string(folder.path("victim.txt")).unwrap(), "precious");
+    };
+    folder.succeeds("experiment run mine.toml --quiet");
+    let lock = cells_of(&folder).join(".lock");
+    fs::remove_file(&lock).unwrap();
+    symlink(folder.path("victim.txt"), &lock).unwrap();
+    refused(&folder, ".lock is a link");
+    fs::remove_file(&lock).unwrap();
+    assert!(Command::new("mkfifo").arg(&lock).status().unwrap().success());
+    refused(&folder, ".lock is a link, a pipe");
+    fs::remove_file(&lock).unwrap();
+    let cell = cells(&folder).remove(0);
+    fs::remove_dir_all(&cell).unwrap();
+    symlink(folder.path("victim.txt"), cell.with_extension("log")).unwrap();
+    refused(&folder, "is a link");
+    fs::remove_file(cell.with_extension("log")).unwrap();
+    fs::create_dir(folder.path("other")).unwrap();
+    symlink(folder.path("other"), &cell).unwrap();
+    refused(&folder, "is a link");
+    assert_eq!(fs::read_dir(folder.path("other")).unwrap().count(), 0);
+    fs::remove_file(&cell).unwrap();
+    folder.succeeds("experiment run mine.toml --quiet");
+    fs::remove_file(folder.path("results/mine.svg")).unwrap();
+    symlink("../mine.toml", folder.path("results/mine.svg")).unwrap();
+    folder.refuses("experiment plot mine.toml", &["is read and would be written over"]);
+}
+
+#[test]
+fn results_of_a_cell_that_no_run_has_written_are_refused() {
+    let folder = Folder::new();
+    folder.write("data.csv", &table("odd"));
+    folder.write("mine.toml", &plan("", &line("A", "")));
+    folder.succeeds("experiment run mine.toml --quiet");
+    let results = cells(&folder).remove(0).join("results.csv");
+    let text = fs::read_to_string(&results).unwrap();
+    let rows: Vec<&str> = text.lines().collect();
+    let accuracy = rows[1].split(',').nth(4).unwrap();
+    for changed in [
+        text.replacen(&format!(",{accuracy},"), ",7,", 1),
+        text.replacen(&format!(",{accuracy},"), ",NaN,", 1),
+        [rows[0], rows[2]].join("\n"),
+    ] {
+        fs::write(&results, changed).unwrap();
+        let output = folder.homing("experiment run mine.toml --quiet");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains("was not written by a run"), "{said}");
+    }
+}

@@ -84,3 +84,26 @@ fn what_is_wrong_with_a_file_of_labels_is_said_with_its_line() {
     let output = labels(folder.path(), "\u{feff}id,label\nr1,a\nr2, \nr3,\n");
     refused(&output, &["has no label for \"r", "add it, and go on with --resume"]);
 }
+
+#[test]
+fn a_file_with_two_names_for_a_row_or_two_labels_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    pool(&folder.path().join("pool.csv"), |row| format!("r{row}"), ["a", "b"]);
+    for text in ["id,label,label\nr3,a,b\n", "row,id,label\n3,r9,b\n", "id,id,label\nr3,r4,b\n"] {
+        refused(&labels(folder.path(), text), &["more than one column that names the rows"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_is_no_text_is_refused_and_does_not_panic() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let name = OsStr::from_bytes(b"\xff.csv");
+    pool(&folder.path().join(name), |row| format!("r{row}"), ["a", "b"]);
+    let mut command = homing();
+    command.current_dir(folder.path()).arg("finetune").arg(name).args(["--task", "a,b", "--target-count", "2"]);
+    refused(&command.args(["--rounds", "1", "--run", "run"]).output().unwrap(), &["is not written in UTF-8"]);
+    assert!(!folder.path().join("run").exists());
+}

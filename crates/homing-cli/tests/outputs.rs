@@ -56,13 +56,24 @@ fn ids_reach_the_terminal_without_control_characters() {
     folder.write("aim.csv", "x,y\n1,0\n");
     let table = folder.succeeds("select ids.csv --targets aim.csv -n 3");
     assert!(table.contains(r"\u{1b}]0;owned\u{7}") && !table.contains(['\u{1b}', '\u{7}']), "{table}");
-    let output = folder.homing("explain ids.csv --targets aim.csv");
-    assert!(!String::from_utf8(output.stdout).unwrap().contains('\u{1b}'));
+    assert!(!folder.succeeds("explain ids.csv --targets aim.csv").contains('\u{1b}'));
+    let json = folder.succeeds("explain ids.csv --targets aim.csv --format json");
+    assert!(json.contains(r"\u001b]0;owned\u0007") && !json.contains(r"\u{"), "{json}");
     folder.write("forbid.csv", "id\n\u{1b}[2Jgone\n");
     folder.refuses("select ids.csv --targets aim.csv -n 3 --forbid forbid.csv", &["is not in ids.csv"]);
     let output = folder.homing("select nowhere\u{1b}[31m.csv -n 3");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains(r"nowhere\u{1b}[31m.csv does not exist"), "{said}");
+}
+
+#[test]
+fn an_id_of_two_lines_stays_in_its_row_of_the_table() {
+    let folder = Folder::new();
+    folder.write("ids.csv", "id,x,y\n\"a\n9 forged\",1,0.5\n");
+    folder.write("aim.csv", "x,y\n1,0\n");
+    let table = folder.succeeds("select ids.csv --targets aim.csv -n 1");
+    assert_eq!(table.trim_end().lines().count(), 2, "{table}");
+    assert!(table.contains(r"a\n9 forged"), "{table}");
 }
 
 #[test]
@@ -104,4 +115,5 @@ fn an_output_that_cannot_be_replaced_is_refused_before_the_work() {
     permissions.set_readonly(true);
     fs::set_permissions(folder.path("picks.csv"), permissions).unwrap();
     folder.refuses(&format!("{SELECT} -n 3 --out picks.csv"), &["picks.csv cannot be written: it is read-only"]);
+    folder.refuses(&format!("{SELECT} -n 3 --out new.csv/"), &["new.csv/ cannot be written"]);
 }

@@ -200,6 +200,10 @@ fn a_record_that_was_changed_is_refused() {
     let first: Value = serde_json::from_slice(&fs::read(done.run.join("itl-3/rounds/0001.json")).unwrap()).unwrap();
     let output = done.with("itl-3/rounds/0002.json", "/picks/1/row", &first["picks"][0]["row"]);
     refused(&output, &["was picked twice"]);
+    // Another class than the data have for the row.
+    let label = first["picks"][0]["label"].as_u64().unwrap();
+    let output = done.with("itl-3/rounds/0001.json", "/picks/0/label", &json!(1 - label.min(1)));
+    refused(&output, &["itl-3"]);
     // A batch that is being labelled.
     let row = first["picks"][0]["row"].as_u64().unwrap();
     for (pending, word) in [

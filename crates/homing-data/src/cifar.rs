@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use crate::dataset::{Data, Numbered, check_labels, unnamed};
+use crate::dataset::{Data, Numbered, check_count, check_labels, unnamed};
 use crate::files::{Entry, Listing};
 use crate::{Error, Inputs, Result};
 
@@ -66,6 +66,8 @@ fn parse(path: &Path, bytes: &[u8], kind: Kind, labels: &mut Vec<u8>, pixels: &m
         return Err(Error::Truncated { path: path.to_owned(), expected: expected as u64, found: bytes.len() as u64 });
     }
     let start = labels.len();
+    check_count(path, bytes.len() / record, PIXELS)?;
+    pixels.reserve_exact(bytes.len() / record * PIXELS);
     for record in bytes.chunks_exact(record) {
         let (front, rest) = record.split_at(kind.labels());
         labels.push(front[kind.labels() - 1]);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::classes::Classes;
+use crate::memory::fits_memory;
 use crate::{Error, Inputs, Result};
 
 /// Examples, the class of each as far as it is known, and what they are called.
@@ -107,6 +108,13 @@ impl Data {
         }
         Ok(self)
     }
+}
+
+/// Refuses more examples than there is memory for, where each takes so many bytes, besides its label and its id.
+pub(crate) fn check_count(path: &Path, examples: usize, bytes: usize) -> Result<()> {
+    const NAMED: u64 = 64;
+    let needed = (bytes as u64).saturating_add(NAMED).checked_mul(examples as u64);
+    if fits_memory(needed) { Ok(()) } else { Err(Error::TooMany { path: path.to_owned(), examples }) }
 }
 
 /// The names of `count` classes that have none.

@@ -31,7 +31,7 @@ pub enum Error {
     #[error("{} cannot be read: {source}; check the path and its permissions", shown(.path))]
     Folder { path: PathBuf, source: io::Error },
     /// A folder that is come by in two ways.
-    #[error("{} and {} are the same folder, so its files would count twice, perhaps under two classes; remove one of the links", .first.display(), .path.display())]
+    #[error("{} and {} are the same folder, so its files would count twice, perhaps under two classes; remove one of the links", shown(.first), shown(.path))]
     FolderTwice { path: PathBuf, first: PathBuf },
     /// Fewer bytes than there should be.
     #[error("{} is cut short: it should have {expected} bytes but has {found}; download or copy it again", shown(.path))]
@@ -40,11 +40,14 @@ pub enum Error {
     #[error("{} is not a valid {format} file: {detail}; download or write it again", shown(.path))]
     Malformed { path: PathBuf, format: &'static str, detail: String },
     /// More than memory should be filled with.
-    #[error("{} unpacks to more than {limit} bytes; unpack it and name the folder", shown(.path))]
+    #[error("{} takes more than {limit} bytes of memory to unpack; unpack it first, and name the folder or file", shown(.path))]
     TooLarge { path: PathBuf, limit: u64 },
     /// An image in an archive that is a link to another file.
-    #[error("{} holds {name} as a link, which is not followed in an archive; unpack it and name the folder", .path.display())]
+    #[error("{} holds {name} as a link, which is not followed in an archive; unpack it and name the folder", shown(.path))]
     PackedLink { path: PathBuf, name: String },
+    /// More examples than there is memory for.
+    #[error("{} holds {examples} examples, which do not fit into the memory that may be used; divide it, or allow more memory", shown(.path))]
+    TooMany { path: PathBuf, examples: usize },
     /// Images without labels.
     #[error("{} has no labels beside it; put {} there", shown(.path), shown(.wanted))]
     NoLabels { path: PathBuf, wanted: PathBuf },

@@ -191,7 +191,9 @@ pub(crate) fn unpacked(path: &Path, bytes: Bytes) -> Result<Bytes> {
     if bytes.starts_with(b"\x1f\x8b") {
         read_all(path, "gzip", MultiGzDecoder::new(&bytes[..]))
     } else if bytes.starts_with(b"\xfd7zXZ\0") {
-        read_all(path, "xz", XzReader::new_mem_limit(&bytes[..], true, XZ_MEMORY_KIB))
+        let most = memory_allowed().and_then(|allowed| u32::try_from(allowed / 1024).ok());
+        let most = most.map_or(XZ_MEMORY_KIB, |kib| kib.min(XZ_MEMORY_KIB));
+        read_all(path, "xz", XzReader::new_mem_limit(&bytes[..], true, most))
     } else {
         Ok(bytes)
     }
@@ -202,7 +204,7 @@ fn read_all(path: &Path, format: &'static str, reader: impl Read) -> Result<Byte
     let most = memory_allowed().map_or(MOST_UNPACKED, |allowed| MOST_UNPACKED.min(allowed / 3));
     let mut out = Vec::new();
     reader.take(most + 1).read_to_end(&mut out).map_err(|error| match error.kind() {
-        std::io::ErrorKind::OutOfMemory => Error::TooLarge { path: path.to_owned(), limit: out.len() as u64 },
+        std::io::ErrorKind::OutOfMemory => Error::TooLarge { path: path.to_owned(), limit: most },
         _ => Error::malformed(path, format, &error),
     })?;
     if out.len() as u64 > most {

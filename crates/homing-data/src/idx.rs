@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::dataset::{Data, Numbered, check_labels, unnamed};
+use crate::dataset::{Data, Numbered, check_count, check_labels, unnamed};
 use crate::files::{Entry, Listing};
 use crate::{Error, Inputs, Result};
 
@@ -64,6 +64,7 @@ pub(crate) fn images(path: &Path, bytes: &Bytes) -> Result<Inputs> {
     if count == 0 || height == 0 || width == 0 {
         return Err(Error::malformed(path, FORMAT, "it holds no images"));
     }
+    check_count(path, count, 0)?;
     Ok(Inputs::pixels([1, height, width], idx.values))
 }
 
@@ -71,6 +72,7 @@ pub(crate) fn images(path: &Path, bytes: &Bytes) -> Result<Inputs> {
 pub(crate) fn labels(path: &Path, bytes: &Bytes) -> Result<Vec<u8>> {
     let idx = parse(path, bytes)?;
     if idx.shape.len() == 1 {
+        check_count(path, idx.values.len(), 0)?;
         return Ok(idx.values.to_vec());
     }
     let detail = format!("it has {} dimensions where labels have 1", idx.shape.len());

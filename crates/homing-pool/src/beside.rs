@@ -58,11 +58,15 @@ pub fn is_left_over(path: &Path) -> bool {
 
 /// Refuses a `path` that [`write_beside`] could not write.
 pub fn check_writable(path: &Path) -> Result<()> {
+    // A name that ends so is that of a folder.
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return Err(Error::write(path, &io::ErrorKind::IsADirectory.into()));
+    }
     target(path).and_then(|target| temporary(&target)).map(drop).map_err(|source| Error::write(path, &source))
 }
 
 /// The file that `path` names, behind symbolic links, whether it exists or not.
-fn target(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
     /// As many as Linux follows.
     const MOST_LINKS: usize = 40;
     let mut target = path.to_owned();

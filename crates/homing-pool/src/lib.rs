@@ -72,7 +72,7 @@ pub use format::Format;
 pub use layout::LABEL_NAMES;
 pub use mapped::{explain_lost_files, map, read_file};
 pub use memory::allowed as memory_allowed;
-pub use paths::Paths;
+pub use paths::{Paths, refuse_foreign};
 pub use picks::{Ids, PickFormat, prepare, write_picks, write_picks_csv};
 pub use pool::{Pool, ReadOptions};
 pub use rows::RowList;

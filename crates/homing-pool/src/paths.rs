@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::beside::target;
 use crate::{Error, Result};
 
 /// The paths that a command reads and writes.
@@ -45,11 +46,14 @@ impl Paths {
     /// Refuses an output that is an input, lies in one, or is another output as well.
     pub fn check(&self) -> Result<()> {
         let inputs: Vec<Place> = self.inputs.iter().map(|path| Place::of(path)).collect();
-        let outputs: Vec<Place> = self.outputs.iter().map(|(_, path)| Place::of(path)).collect();
+        let linked: Vec<Vec<PathBuf>> = self.inputs.iter().map(|path| linked_from(path)).collect();
+        // A link to nothing is written through, so that its end is the output.
+        let end = |path: &PathBuf| target(path).unwrap_or_else(|_| path.clone());
+        let outputs: Vec<Place> = self.outputs.iter().map(|(_, path)| Place::of(&end(path))).collect();
         for (i, (output, (name, path))) in outputs.iter().zip(&self.outputs).enumerate() {
             let path = || path.clone();
-            for (input, folder) in inputs.iter().zip(&self.inputs) {
-                if output.is(input) {
+            for ((input, folder), linked) in inputs.iter().zip(&self.inputs).zip(&linked) {
+                if output.is(input) || linked.iter().any(|linked| output.path.starts_with(linked)) {
                     return Err(Error::OverInput { path: path() });
                 }
                 if output.path.starts_with(&input.path) {
@@ -61,6 +65,31 @@ impl Paths {
             }
         }
         Ok(())
+    }
+}
+
+/// What the symbolic links in a folder, and in those in it, lead to.
+fn linked_from(folder: &Path) -> Vec<PathBuf> {
+    let mut linked = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => linked.extend(fs::canonicalize(entry.path())),
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    linked
+}
+
+/// Refuses a path at which something else than a file or a folder is: in a folder that only this program writes to, links and
+/// pipes are somebody else's.
+pub fn refuse_foreign(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => Err(Error::NotOurs { path: path.to_owned() }),
+        _ => Ok(()),
     }
 }
 
@@ -142,6 +171,26 @@ mod tests {
         let out = folder.path().join("new/part-1.parquet");
         let message = message(&Paths::new().reads(folder.path()).writes("--out", &*out));
         assert!(message.contains("lies in"), "{message}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_output_that_a_link_leads_to_is_refused() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("shards/deep")).unwrap();
+        fs::write(at("real.parquet"), "x").unwrap();
+        symlink("../../real.parquet", at("shards/deep/part-1.parquet")).unwrap();
+        let over = message(&Paths::new().reads(&*at("shards")).writes("--out", &*at("real.parquet")));
+        assert!(over.contains("is read and would be written over"), "{over}");
+        symlink("shards/part-9.parquet", at("out.parquet")).unwrap();
+        let inside = message(&Paths::new().reads(&*at("shards")).writes("--out", &*at("out.parquet")));
+        assert!(inside.contains("lies in"), "{inside}");
+        symlink("new.csv", at("link.html")).unwrap();
+        let paths = Paths::new().writes("--out", &*at("new.csv")).writes("--report", &*at("link.html"));
+        assert!(message(&paths).contains("--out and --report both name"), "{}", message(&paths));
+        assert!(refuse_foreign(&at("link.html")).is_err() && refuse_foreign(&at("shards")).is_ok());
     }
 
     #[test]

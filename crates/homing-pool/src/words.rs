@@ -26,15 +26,10 @@ pub(crate) fn scalar_role(data_type: &DataType) -> Option<Role> {
     match data_type {
         _ if is_number(data_type) => Some(Role::Number),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => Some(Role::Text),
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_)
-        | DataType::Date32
-        | DataType::Date64
-        | DataType::Time32(_)
-        | DataType::Time64(_)
-        | DataType::Timestamp(_, _) => Some(Role::Readable),
+        _ if is_bytes(data_type) => Some(Role::Readable),
+        DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(_, _) => {
+            Some(Role::Readable)
+        }
         DataType::Dictionary(_, values) => match scalar_role(values)? {
             Role::Text => Some(Role::Text),
             _ => Some(Role::Readable),
@@ -45,6 +40,10 @@ pub(crate) fn scalar_role(data_type: &DataType) -> Option<Role> {
 
 fn is_number(data_type: &DataType) -> bool {
     data_type.is_integer() || data_type.is_floating() || data_type.is_decimal()
+}
+
+fn is_bytes(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_))
 }
 
 /// Hands the text of every row of `array` to `each`, an empty one for a null.
@@ -81,9 +80,7 @@ pub(crate) fn each_text(place: Place<'_>, array: &ArrayRef, mut each: impl FnMut
 fn with_text(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(array.clone()),
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            Ok(array.clone())
-        }
+        bytes if is_bytes(bytes) => Ok(array.clone()),
         // The names of time zones are unknown here; the moment is the same in any.
         DataType::Timestamp(unit, Some(_)) => {
             cast(&cast(array, &DataType::Timestamp(*unit, Some(Arc::from("+00:00"))))?, &DataType::LargeUtf8)

@@ -18,7 +18,7 @@ use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_schema::{DataType, Field};
 use homing_pool::{Access, Pool, ReadOptions, RowList, Values, read_column};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use samples::npy;
 
@@ -44,7 +44,7 @@ fn batches() -> impl Iterator<Item = RecordBatch> {
 
 fn write_parquet(path: &Path, batches: impl IntoIterator<Item = RecordBatch>) {
     let mut batches = batches.into_iter().peekable();
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default())).build();
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
     let schema = batches.peek().unwrap().schema();
     let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), schema, Some(properties)).unwrap();
     batches.for_each(|batch| writer.write(&batch).unwrap());

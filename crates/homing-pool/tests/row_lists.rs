@@ -133,8 +133,8 @@ fn indices_with_ids_beside_them() {
 fn pool(ids: &[&str]) -> (Pool, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pool.csv");
-    let rows: String = ids.iter().map(|id| format!("{id},0.5,1.5\n")).collect();
-    fs::write(&path, format!("id,x,y\n{rows}")).unwrap();
+    let rows: Vec<String> = ids.iter().map(|id| format!("{id},0.5,1.5")).collect();
+    fs::write(&path, format!("id,x,y\n{}\n", rows.join("\n"))).unwrap();
     (Pool::open(&path, &ReadOptions::default()).unwrap(), directory)
 }
 

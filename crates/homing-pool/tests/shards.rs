@@ -70,7 +70,10 @@ fn a_shard_that_the_state_lists_and_that_is_missing_is_refused() {
     let table = batch(vec![("embedding", lists())]);
     let directory = tempfile::tempdir().unwrap();
     let refusal = |state: Vec<u8>| {
-        save_shards(directory.path(), &[("a.arrow", arrow_stream(&[table.clone()])), ("state.json", state)]);
+        save_shards(
+            directory.path(),
+            &[("a.arrow", arrow_stream(std::slice::from_ref(&table))), ("state.json", state)],
+        );
         Pool::open(directory.path(), &ReadOptions::default()).unwrap_err().to_string()
     };
     let message = refusal(state(&["a.arrow", "b.arrow"]));

@@ -5,7 +5,6 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use homing::{Interrupt, Pick};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::refused;
@@ -32,8 +31,7 @@ pub fn run<T: Send>(
     work: impl FnOnce(&mut Tell<'_>) -> homing::Result<T> + Send,
 ) -> PyResult<T> {
     // A pool of its own: one of another process is dead after a fork.
-    let workers = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    let workers = workers.map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
+    let workers = homing::thread_pool(threads).map_err(refused)?;
     let (say, mut said) = channel();
     let (answer, answered) = channel();
     let talks = heard.is_some();

@@ -132,3 +132,24 @@ def test_a_bar_without_tqdm(pool, targets, capsys, monkeypatch):
     monkeypatch.setattr("homing._progress._is_watched", lambda: True)
     homing.select(pool, targets, 10)
     assert capsys.readouterr().err == "", "a bar that nobody asked for appears after a second"
+
+
+def test_counts_and_threads_that_nobody_can_wait_for_are_refused(pool, targets):
+    for n in (10**11, 2**62):
+        with pytest.raises(ValueError, match="picks are asked for, and 100000000 are the most"):
+            homing.select(pool, targets, n, repeat=True)
+    with pytest.raises(ValueError, match="draws of targets are asked for"):
+        homing.select(pool, targets, 3, target_sample=10**11, target_weights=np.ones(len(targets)))
+    for threads in (1025, 5000, 10**12):
+        with pytest.raises(ValueError, match=f"threads is {threads}; at most 1024"):
+            homing.select(pool, targets, 3, threads=threads)
+
+
+def test_target_weights_of_any_size_draw_and_bad_ones_are_named(pool, targets):
+    ones = homing.select(pool, targets, 3, target_sample=2, target_weights=np.ones(len(targets)))
+    huge = homing.select(pool, targets, 3, target_sample=2, target_weights=np.full(len(targets), 2.0**1023))
+    assert huge.indices.tolist() == ones.indices.tolist()
+    weights = np.ones(len(targets))
+    weights[1] = np.nan
+    with pytest.raises(ValueError, match="row 1 of the target weights is NaN"):
+        homing.select(pool, targets, 3, target_sample=2, target_weights=weights)

@@ -1,6 +1,6 @@
 //! A selection as a report tells it.
 
-use homing::{Explanation, Noise, Plan, Projection, Result, STRATEGIES, Selection, Task, explain};
+use homing::{Explanation, Noise, Plan, Projection, Result, STRATEGIES, Selection, Span, Task, explain};
 
 use crate::diagnosis::{Diagnosis, Question, checks, facts as guarantee_facts, verdict};
 use crate::text::grouped;
@@ -52,6 +52,8 @@ pub fn facts(task: &Task<'_>, plan: &Plan, selection: &Selection) -> Facts {
 
 /// The whole report.
 pub fn tell(task: &Task<'_>, selection: &Selection, facts: Facts, story: &Story<'_>) -> Result<Report> {
+    let span = Span::of(task)?;
+    let task = &span.as_ref().map_or(*task, |span| span.task(task));
     let why = explain(task, selection)?;
     let diagnosis = diagnose(task, selection, facts.seed)?;
     let targets =
@@ -80,7 +82,7 @@ pub fn tell(task: &Task<'_>, selection: &Selection, facts: Facts, story: &Story<
 /// What the pool can teach; none without targets, and where it would take long.
 fn diagnose(task: &Task<'_>, selection: &Selection, seed: u64) -> Result<Option<Diagnosis>> {
     let picks = selection.indices();
-    if task.targets.is_none() || picks.is_empty() || picks.len() * task.pool.rows() > DIAGNOSED {
+    if task.targets.is_none() || picks.is_empty() || picks.len().saturating_mul(task.pool.rows()) > DIAGNOSED {
         return Ok(None);
     }
     let noise = Noise::Std(selection.noise_var.sqrt());

@@ -118,8 +118,7 @@ impl<'a> Embedder<'a> {
         };
         let finite = |numbers: &[f32]| numbers.iter().all(|number| number.is_finite());
         if !(finite(&values) && finite(&probabilities)) {
-            let reason =
-                "the network makes embeddings that are not finite; use smaller numbers in the data, or other weights";
+            let reason = "the network makes embeddings that are not finite; use smaller numbers in the data, a smaller learning rate, or other weights";
             return Err(Error::Setting(reason.into()));
         }
         let factored = self.kind == Kind::LossGradient && self.sigma.is_none();

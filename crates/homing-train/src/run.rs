@@ -203,7 +203,8 @@ fn is_there(path: &Path) -> Result<bool> {
 
 /// Writes a value as JSON, beside and renamed.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).expect("plain data");
+    let unfit = |error| Error::Setting(format!("{} cannot be written as JSON: {error}", path.display()));
+    let text = serde_json::to_string_pretty(value).map_err(unfit)?;
     Ok(write_beside(path, |file| writeln!(file, "{text}"))?)
 }
 

@@ -63,6 +63,7 @@ mod strategy;
 mod targets;
 mod task;
 pub mod theory;
+mod threads;
 mod tracker;
 
 pub use duplicates::{Duplicates, NEAR, duplicates};
@@ -88,3 +89,4 @@ pub use span::Span;
 pub use strategy::{Batch, Choice, Entry, STRATEGIES, Space, Strategy};
 pub use targets::TargetSampling;
 pub use task::{Engine, Noise, Plan, Stop, Task};
+pub use threads::thread_pool;

@@ -73,8 +73,9 @@ pub(crate) fn select_partitioned(
         let expected = "it must not exceed the rows that may be picked";
         return Err(Error::Setting { name: "the number of parts", value: parts as f64, expected });
     }
-    let noise_var = settled_noise(None, plan.noise, Survey::new(task)?.mean_var)?;
-    check_signal(&plan.strategy, task.targets, task.kernel, noise_var)?;
+    let mean_var = Survey::new(task)?.mean_var;
+    let noise_var = settled_noise(None, plan.noise, mean_var)?;
+    check_signal(&plan.strategy, task.targets, task.kernel, mean_var, noise_var)?;
     let plan = Plan { noise: Noise::Std(noise_var.sqrt()), ..plan.clone() };
     // A row that is named twice was still labelled once.
     let labelled: BTreeSet<usize> = task.observed_rows.iter().copied().collect();

@@ -144,7 +144,14 @@ impl<'a> Points<'a> {
         self.embeddings().check_finite(what)?;
         match self {
             Points::Embeddings(_) => Ok(()),
-            Points::LossGradient { probabilities, .. } => check_probabilities(*probabilities),
+            Points::LossGradient { probabilities, .. } => {
+                let what = match what {
+                    "targets" => "target probabilities",
+                    "observed points" => "probabilities of the observed points",
+                    _ => "probabilities",
+                };
+                check_probabilities(*probabilities, what)
+            }
         }
     }
 }
@@ -156,8 +163,8 @@ impl<'a> From<Embeddings<'a>> for Points<'a> {
 }
 
 /// Refuses rows that are no probabilities: logits, say.
-pub(crate) fn check_probabilities(probabilities: Embeddings<'_>) -> Result<()> {
-    probabilities.check_finite("probabilities")?;
+pub(crate) fn check_probabilities(probabilities: Embeddings<'_>, what: &'static str) -> Result<()> {
+    probabilities.check_finite(what)?;
     let classes = probabilities.dim();
     let expected = "probabilities lie in [0, 1] and sum to 1; apply a softmax if these are logits";
     let bad = probabilities.map_blocks(|start, block| {
@@ -165,7 +172,7 @@ pub(crate) fn check_probabilities(probabilities: Embeddings<'_>) -> Result<()> {
             let sum: f64 = p.iter().sum();
             let value = p.iter().copied().find(|p| !(-1e-6..=1.0 + 1e-3).contains(p));
             let value = value.or(((sum - 1.0).abs() > 1e-2).then_some(sum))?;
-            Some(Error::BadValue { what: "probabilities", row: start + i, value, expected })
+            Some(Error::BadValue { what, row: start + i, value, expected })
         })
     });
     bad.into_iter().flatten().next().map_or(Ok(()), Err)
@@ -184,7 +191,7 @@ mod tests {
     fn logits_are_not_probabilities() {
         let logits = [0.5, 0.5, 2.0, -1.0];
         let view = Embeddings::new(&logits[..], 2).unwrap();
-        let error = check_probabilities(view).unwrap_err();
+        let error = check_probabilities(view, "probabilities").unwrap_err();
         assert!(error.to_string().contains("row 1") && error.to_string().contains("softmax"), "{error}");
     }
 }

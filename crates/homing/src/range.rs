@@ -25,8 +25,8 @@ pub(crate) const LEAST_VAR: f64 = 1e-280;
 const MOST_SIGNAL: f64 = 1e30;
 const MOST_NOISE: f64 = 1e60;
 
-/// The largest ratio of the noise variance to that of the targets: what they take from a variance is then in its last digits,
-/// of which four are left.
+/// The largest ratio of the noise variance to those of pool and targets: what noisy targets take from a variance is then in its
+/// last digits, of which four are left.
 const MOST_NOISE_OF_TARGETS: f64 = 1e12;
 
 /// Picks that one call may make, and targets that one round may draw.
@@ -98,16 +98,17 @@ pub(crate) fn check_signal(
     strategy: &Strategy,
     targets: Option<Points<'_>>,
     kernel: &dyn Kernel,
+    mean_var: f64,
     noise_var: f64,
 ) -> Result<()> {
     let (Some(targets), Some(TargetNoise::Noisy)) = (targets, strategy.wants().var_given_targets) else {
         return Ok(());
     };
     let blocks = targets.map_blocks(|_, rows| kernel.vars(rows, targets.dim()).into_iter().fold(0.0, f64::max));
-    let largest = blocks.into_iter().fold(0.0, f64::max);
+    let largest = blocks.into_iter().fold(mean_var, f64::max);
     if largest > 0.0 && noise_var > MOST_NOISE_OF_TARGETS * largest {
-        let expected = "it is more than a million times larger than the targets, so that every score is zero; lower it, or \
-                        scale the targets as the pool is";
+        let expected =
+            "it is more than a million times larger than pool and targets, so that every score is zero; lower it";
         return Err(Error::Setting { name: "the noise", value: noise_var.sqrt(), expected });
     }
     Ok(())
@@ -171,10 +172,10 @@ pub(crate) fn check_extremes(
 /// Refuses a row that is too large.
 fn check_row(what: &'static str, row: usize, x: &[f64], kernel: &dyn Kernel) -> Result<()> {
     let (var, norm) = (kernel.var(x), norm(x));
-    if x.iter().any(|x| x.abs() > MOST_SIZE) || (kernel.is_linear() && !(norm <= MOST_SIZE)) {
+    if x.iter().any(|x| x.abs() > MOST_SIZE) || (kernel.is_linear() && norm > MOST_SIZE) {
         return Err(Error::Size { what, row, size: "norm", value: norm });
     }
-    if !(var >= 0.0) {
+    if var.is_nan() || var < 0.0 {
         let expected = "the kernel must give it a variance that is not negative";
         return Err(Error::BadValue { what, row, value: var, expected });
     }

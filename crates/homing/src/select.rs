@@ -60,7 +60,7 @@ fn choose(
     }
     let survey = Survey::new(task)?;
     let noise_var = settled_noise(task.noise_vars, plan.noise, survey.mean_var)?;
-    check_signal(&plan.strategy, task.targets, task.kernel, noise_var)?;
+    check_signal(&plan.strategy, task.targets, task.kernel, survey.mean_var, noise_var)?;
     choose_from(task, plan, noise_var, &survey, limits, progress)
 }
 

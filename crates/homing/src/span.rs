@@ -37,27 +37,33 @@ pub struct Span {
 impl Span {
     /// None where the kernel is not linear, where there are no more than 8,192 dimensions, or more than 1,024 points.
     pub fn of(task: &Task<'_>) -> Result<Option<Self>> {
+        if !is_wide(task.pool.rows(), task.pool.dim()) {
+            return Ok(None);
+        }
+        // A number that is none would be in every coordinate.
+        for (what, points) in
+            [("pool", Some(task.pool)), ("targets", task.targets), ("observed points", task.observed_points)]
+        {
+            points.map_or(Ok(()), |points| check_points(what, points, task.kernel))?;
+        }
         Self::up_to(task, MOST)
     }
 
-    /// The same, where coordinates cost less than so many picks do without.
+    /// The same of a task that was checked, where coordinates cost less than so many picks do without.
     pub(crate) fn for_picks(task: &Task<'_>, count: usize) -> Result<Option<Self>> {
         Self::up_to(task, (4 * count.min(MOST)).clamp(FEW, MOST))
     }
 
     fn up_to(task: &Task<'_>, most: usize) -> Result<Option<Self>> {
-        let inputs = [("pool", Some(task.pool)), ("targets", task.targets), ("observed points", task.observed_points)];
-        let given = || inputs.into_iter().filter_map(|(what, points)| Some((what, points?)));
-        let points: usize = given().map(|(_, points)| points.rows()).sum();
+        let given = || [Some(task.pool), task.targets, task.observed_points].into_iter().flatten();
+        let points: usize = given().map(|points| points.rows()).sum();
         let dim = task.pool.dim();
-        let fits = given().all(|(_, points)| points.dim() == dim && matches!(points, Points::Embeddings(_)));
+        let fits = given().all(|points| points.dim() == dim && matches!(points, Points::Embeddings(_)));
         if !task.kernel.is_linear() || !is_wide(points, dim) || points > most || !fits {
             return Ok(None);
         }
-        // A number that is not finite would be in every coordinate.
-        given().try_for_each(|(what, points)| check_points(what, points, task.kernel))?;
         let all: Vec<(Embeddings<'_>, Vec<usize>)> =
-            given().map(|(_, points)| (points.embeddings(), (0..points.rows()).collect())).collect();
+            given().map(|points| (points.embeddings(), (0..points.rows()).collect())).collect();
         let coordinates = coordinates(&all);
         task.check_read()?;
         let (pool, targets) = (task.pool.rows(), task.targets.map_or(0, |targets| targets.rows()));

@@ -216,7 +216,7 @@ pub(crate) fn check(task: &Task<'_>, plan: &Plan) -> Result<()> {
     match task.probabilities {
         Some(probabilities) => {
             same_length("rows of probabilities", probabilities.rows(), rows)?;
-            check_probabilities(probabilities)?;
+            check_probabilities(probabilities, "probabilities")?;
         }
         None if strategy.needs_probabilities() => return Err(Error::NeedsProbabilities { rule: strategy.name }),
         None => {}

@@ -353,7 +353,7 @@ impl<'a> Tracker<'a> {
         for block in &self.blocks {
             for list in [&block.var, &block.joint_var] {
                 for (row, &var) in (block.start..).zip(list) {
-                    if least.is_none_or(|(_, least)| var.value < least.value) {
+                    if var.is_less(least.map(|(_, least)| least)) {
                         least = Some((row, var));
                     }
                 }

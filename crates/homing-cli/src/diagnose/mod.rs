@@ -102,7 +102,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     };
     let values = match file {
         Some(file) => Some(values_of_file(file, inputs.source.pool.rows())?),
-        None => values_of_pool(&inputs.source.pool),
+        None => values_of_pool(&inputs.source.pool)?,
     };
     let kernel = arguments.model.kernel(&inputs)?;
     let task = arguments.model.task(&inputs, &*kernel)?;
@@ -121,7 +121,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     }
     let mut out = terminal::stdout();
     match arguments.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&Json::new(&diagnosis))?)?,
+        Format::Json => terminal::print_json(&Json::new(&diagnosis))?,
         Format::Table => table::print(&mut out, &task, &diagnosis, &inputs)?,
     }
     Ok(())
@@ -137,20 +137,30 @@ fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
     Ok(values.numbers)
 }
 
+/// Numbers that labels may make, one for each row and class.
+const MOST_VALUES: usize = 100_000_000;
+
 /// A column of numbers, or labels as one column a class.
-fn values_of_pool(pool: &Pool) -> Option<Vec<f64>> {
+fn values_of_pool(pool: &Pool) -> Result<Option<Vec<f64>>> {
     if let Some(values) = pool.costs() {
-        return Some(values.to_vec());
+        return Ok(Some(values.to_vec()));
     }
-    let labels = pool.labels()?;
+    let Some(labels) = pool.labels() else { return Ok(None) };
     let mut classes: Vec<&String> = labels.iter().collect();
     classes.sort_unstable();
     classes.dedup();
+    if classes.len().saturating_mul(labels.len()) > MOST_VALUES {
+        bail!(
+            "{} has {} different labels, too many to tell the noise from; leave --label-column out",
+            pool.path().display(),
+            grouped(classes.len())
+        );
+    }
     let one_hot = |label: &String| {
         let class = classes.binary_search(&label).expect("every label is a class");
         (0..classes.len()).map(move |c| f64::from(u8::from(c == class)))
     };
-    Some(labels.iter().flat_map(one_hot).collect())
+    Ok(Some(labels.iter().flat_map(one_hot).collect()))
 }
 
 /// What `--format json` prints.

@@ -9,14 +9,14 @@ use homing_report::Fact;
 use homing_report::diagnosis::{Diagnosis, checks, facts, reach_note, verdict};
 
 use crate::inputs::Inputs;
-use crate::terminal::{grouped, plain_table, short};
+use crate::terminal::{cell, grouped, plain_table, short};
 
 /// Targets that the table lists.
 const LISTED: usize = 20;
 
 pub fn print(out: &mut impl Write, task: &Task<'_>, diagnosis: &Diagnosis, inputs: &Inputs) -> Result<()> {
-    let id = |row: usize| inputs.row_name(row);
-    let target_id = |row: usize| inputs.target_name(row);
+    let id = |row: usize| cell(&inputs.row_name(row));
+    let target_id = |row: usize| cell(&inputs.target_name(row));
     let rows = task.pool.rows();
     writeln!(out, "{}", verdict(diagnosis, rows, target_id))?;
     writeln!(
@@ -41,7 +41,7 @@ fn targets_table(diagnosis: &Diagnosis, inputs: &Inputs) -> Table {
     table.set_header(["target", "prior", "irreducible", "whole pool", "now", "out of reach", "reached"]);
     for target in diagnosis.least_reachable().into_iter().take(LISTED) {
         table.add_row([
-            inputs.target_name(target.index),
+            cell(&inputs.target_name(target.index)),
             short(target.prior),
             short(target.irreducible),
             short(target.labelled),

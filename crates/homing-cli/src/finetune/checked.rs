@@ -80,11 +80,11 @@ impl Asked {
             if path.exists() {
                 *path = std::path::absolute(&*path)?;
             }
-            Ok(())
+            text_of(path).map(drop)
         };
         self.paths().into_iter().flatten().try_for_each(root)?;
         if self.has_label_file() {
-            self.choosing.labels = std::path::absolute(&self.choosing.labels)?.display().to_string();
+            self.choosing.labels = text_of(&std::path::absolute(&self.choosing.labels)?)?;
         }
         Ok(self)
     }
@@ -110,5 +110,13 @@ impl Asked {
     /// The seeds, one after the other.
     pub fn each_seed(&self) -> Range<u64> {
         self.seed..self.seed.saturating_add(self.seeds)
+    }
+}
+
+/// A path as the text that stands for it in a plan.
+fn text_of(path: &Path) -> Result<String> {
+    match path.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => bail!("{} is not written in UTF-8, as the plan of a run is; rename it", path.display()),
     }
 }

@@ -98,6 +98,14 @@ impl Table {
             let place = |names: &[&str]| headers.iter().position(|header| names.contains(&header));
             if let (Some(key), Some(label)) = (place(&["id", "row"]), place(&["label"])) {
                 let by_row = &headers[key] == "row";
+                let roles = |header: &&str| ["id", "row", "label"].contains(header);
+                if headers.iter().filter(roles).count() > 2 {
+                    bail!(
+                        "{} has more than one column that names the rows, or more than one of labels; leave one column id or \
+                         row, and one column label",
+                        path.display()
+                    );
+                }
                 return Ok(Self { by_row, lines: lines(path, &mut reader, key, label)? });
             }
         }

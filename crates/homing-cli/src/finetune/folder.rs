@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use homing_pool::{disk, is_left_over};
+use homing_pool::{disk, is_left_over, refuse_foreign};
 use homing_train::{read_json, remove_left_overs, write_json};
 
 use super::Plan;
@@ -54,10 +54,7 @@ impl Folder {
             bail!("{} is no run that can be resumed; name the folder of one", path.display());
         }
         for name in [LOCK, PLAN].into_iter().chain(RESULTS) {
-            let path = path.join(name);
-            if fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
-                bail!("{} is a link, and a run writes into its own folder alone; remove the link", path.display());
-            }
+            refuse_foreign(&path.join(name))?;
         }
         let lock = hold(path, patience)?;
         let plan = read_json(&path.join(PLAN))?;

@@ -339,6 +339,7 @@ fn go(folder: &Path, asked: &Asked, setup: &Setup, quiet: bool) -> Result<Result
         for rule in &rules {
             let settings = asked.settings(setup, rule, seed)?;
             let mut run = Run::open(&folder.join(format!("{rule}-{seed}")), &problem, &settings)?;
+            setup.check_labels(asked, run.rounds()).with_context(|| run.folder().display().to_string())?;
             bar.inc(run.rounds().len());
             let mut learner = setup.learner(asked)?;
             let mut oracle = setup.oracle(asked);

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use homing_data::{Data, Dataset, Inputs};
 use homing_train::models::efficientnet::{Design, EfficientNet};
-use homing_train::{Examples, Known, Labelled, Learner, Oracle, Problem, device, models, read_weights};
+use homing_train::{Examples, Known, Labelled, Learner, Oracle, Pick, Problem, Round, device, models, read_weights};
 use rand::SeedableRng;
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
@@ -181,6 +181,20 @@ impl Setup {
     /// A hash of the labels that a file gives, which may grow while a run is interrupted.
     pub fn label_hash(&self) -> Option<String> {
         self.labels.as_ref().map(short)
+    }
+
+    /// Refuses rounds whose labels are not those of the data, where the data label.
+    pub fn check_labels(&self, asked: &Asked, rounds: &[Round]) -> Result<()> {
+        let known = &self.data.train.labels;
+        let picks = rounds.iter().flat_map(|round| round.picks.iter().map(|pick| (round.round, pick)));
+        let other = |(_, pick): &(usize, &Pick)| pick.label.is_some() && pick.label != known[pick.row];
+        match picks.into_iter().find(other) {
+            Some((round, pick)) if asked.choosing.labels == "data" => bail!(
+                "the record of round {round} has another label for row {} than the data; restore it, or start anew",
+                pick.row
+            ),
+            _ => Ok(()),
+        }
     }
 
     pub fn oracle<'a>(&'a self, asked: &'a Asked) -> Box<dyn Oracle + 'a> {

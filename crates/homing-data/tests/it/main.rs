@@ -3,6 +3,8 @@
 mod broken;
 mod fetch;
 mod images;
+#[cfg(unix)]
+mod memory;
 mod packed;
 mod real;
 mod sample;

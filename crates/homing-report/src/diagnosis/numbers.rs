@@ -6,7 +6,9 @@ use homing::theory::{
     Boundary, Capacity, Constants, Model, Objective, Ratio, Round, boundary, capacity, reach, submodularity_ratio,
     trajectory,
 };
-use homing::{Duplicates, Noise, NoiseFit, Plan, Points, Result, Scale, Task, duplicates, fit_noise, scale, select};
+use homing::{
+    Duplicates, Noise, NoiseFit, Plan, Points, Result, Scale, Span, Task, duplicates, fit_noise, scale, select,
+};
 
 use crate::text::short;
 
@@ -106,6 +108,8 @@ impl Diagnosis {
     pub fn new(question: &Question<'_>, tell: impl Fn(&'static str)) -> Result<Self> {
         let &Question { task, noise, picks, count, values, seed } = question;
         tell("reading the pool");
+        let span = Span::of(&task)?;
+        let task = span.as_ref().map_or(task, |span| span.task(&task));
         let start = Model::new(task, noise)?;
         let after = start.given(picks)?;
         tell("what the whole pool can teach");
@@ -262,6 +266,8 @@ pub struct Descent {
 
 /// Replays the batch for the targets that moved most and those that moved least.
 pub fn descent(task: &Task<'_>, diagnosis: &Diagnosis) -> Result<Descent> {
+    let span = Span::of(task)?;
+    let task = &span.as_ref().map_or(*task, |span| span.task(task));
     let start = Model::new(*task, Noise::Std(diagnosis.noise_var.sqrt()))?;
     let mut order: Vec<&Target> = diagnosis.targets.iter().collect();
     order.sort_by(|a, b| b.share_reached().total_cmp(&a.share_reached()).then(a.index.cmp(&b.index)));

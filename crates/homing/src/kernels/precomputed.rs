@@ -3,6 +3,9 @@
 use super::Kernel;
 use crate::{Embeddings, Error, Result};
 
+/// Entries whose squares are numbers.
+const MOST_ENTRY: f64 = 1e100;
+
 /// k(i, j) read from a symmetric matrix over pool, targets and observed points together.
 ///
 /// Its points are row numbers of that matrix: one-dimensional embeddings holding 0, 1, 2, …
@@ -31,6 +34,10 @@ impl<'a> Precomputed<'a> {
                 return Err(Error::BadValue { what: "kernel matrix's diagonal", row: i, value: row[i], expected });
             }
             let tolerance = 1e-6 * row.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+            if let Some(&value) = row.iter().find(|x| x.abs() > MOST_ENTRY) {
+                let expected = "entries of a kernel matrix must not exceed 1e100; divide it by a number";
+                return Err(Error::BadValue { what: "kernel matrix", row: i, value, expected });
+            }
             if let Some(j) = (0..i).find(|&j| (row[j] - kernel.at(j, i)).abs() > tolerance) {
                 return Err(Error::BadValue { what: "kernel matrix", row: i, value: row[j], expected });
             }
@@ -82,5 +89,8 @@ mod tests {
         assert_eq!(kernel.eval(&[0.0], &[1.0]), 0.5);
         let lopsided = [2.0, 0.5, 0.4, 1.0];
         assert!(Precomputed::new(Embeddings::new(&lopsided[..], 2).unwrap()).is_err());
+        let beyond = [1.0, 2e100, 2e100, 1.0];
+        let error = Precomputed::new(Embeddings::new(&beyond[..], 2).unwrap()).unwrap_err();
+        assert!(error.to_string().starts_with("row 0 of the kernel matrix is 2e100; entries"), "{error}");
     }
 }

@@ -23,7 +23,7 @@ impl<'a> LastLayer<'a> {
             return Err(Error::Length { what: "rows of probabilities", got, expected });
         }
         hidden.check_finite("hidden layer")?;
-        check_probabilities(probabilities)?;
+        check_probabilities(probabilities, "probabilities")?;
         Ok(Self { hidden, probabilities, bias, weights: None })
     }
 

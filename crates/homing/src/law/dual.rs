@@ -89,7 +89,7 @@ impl<'a> DualLaw<'a> {
             for (i, (x, &noise_var)) in points.chunks_exact(dim).zip(noise_vars).enumerate() {
                 let whitened: Vec<f64> = columns.iter().skip(i).step_by(count).copied().collect();
                 let prior = priors[i];
-                let total = self.seen(prior - norm_sq(&whitened), prior) + noise_var;
+                let total = self.total(prior - norm_sq(&whitened), prior, noise_var);
                 // Without noise, what is known already to the last digits has nothing to add.
                 if noise_var > 0.0 || total > KNOWN * prior {
                     self.push(x, whitened, total);
@@ -103,17 +103,20 @@ impl<'a> DualLaw<'a> {
     pub fn observe(&mut self, x: &[f64], noise_var: f64) -> (DualFunctional, f64) {
         let whitened = self.whiten(x);
         let prior = self.kernel.var(x);
-        let total = self.seen(prior - norm_sq(&whitened), prior) + noise_var;
+        let total = self.total(prior - norm_sq(&whitened), prior, noise_var);
         self.push(x, whitened, total);
         (DualFunctional::Step(self.len() - 1), total)
     }
 
-    /// A variance as it is used, of something that is about to be observed.
-    fn seen(&mut self, value: f64, prior: f64) -> f64 {
-        if self.kernel.may_be_indefinite() && self.least.is_none_or(|least| value < least.value) {
-            self.least = Some(Variance { value, scale: prior });
+    /// Var f + ρ² of something that is about to be observed with noise; no less than the rounding of what the variance came
+    /// from, which would be taken for signal and grow from one observation to the next.
+    fn total(&mut self, var: f64, prior: f64, noise_var: f64) -> f64 {
+        let seen = Variance { value: var, scale: prior };
+        if self.kernel.may_be_indefinite() && seen.is_less(self.least) {
+            self.least = Some(seen);
         }
-        value.max(0.0)
+        let total = var.max(0.0) + noise_var;
+        if noise_var > 0.0 { total.max(KNOWN * prior) } else { total }
     }
 
     /// The least variance that anything had when it was observed, where the kernel may make it negative.

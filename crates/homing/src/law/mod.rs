@@ -36,9 +36,14 @@ impl Variance {
         self.value < LOST * self.scale
     }
 
-    /// Whether it is negative by more than rounding and the noise explain, which no covariance matrix makes it.
+    /// Whether it is the smaller of two, or no number.
+    pub fn is_less(self, than: Option<Self>) -> bool {
+        than.is_none_or(|than| self.value.is_nan() || self.value < than.value)
+    }
+
+    /// Whether it is negative by more than rounding and the noise explain, or no number: no covariance matrix makes it that.
     pub fn is_negative(self, noise_var: f64) -> bool {
-        self.value < -(0.5 * noise_var + 1e-6 * self.scale)
+        self.value.is_nan() || self.value < -(0.5 * noise_var + 1e-6 * self.scale)
     }
 }
 

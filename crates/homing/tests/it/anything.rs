@@ -273,6 +273,10 @@ impl Data {
             let cut = draw.one(&[0.0, 0.2]);
             matrix.iter_mut().for_each(|x| *x = if *x > cut { 1.0 } else { *x });
         }
+        if draw.is_odd() {
+            let (i, j, value) = (draw.rng.random_range(0..all), draw.rng.random_range(0..all), draw.number());
+            (matrix[i * all + j], matrix[j * all + i]) = (value, value);
+        }
         let mut pool = Precomputed::points(0..rows);
         if draw.is_odd() {
             pool[0] = draw.number();

@@ -262,9 +262,13 @@ fn a_kernel_matrix_that_is_none_is_refused_by_row() {
         }
     }
     // Its variances are negative from the start where the targets alone are no covariance.
-    let matrix = [1.0, 0.1, 0.1, 0.1, 1.0, 2.0, 0.1, 2.0, 1.0];
-    let kernel = Precomputed::new(Embeddings::new(&matrix[..], 3).unwrap()).unwrap();
-    let (pool, targets) = (Precomputed::points(0..1), Precomputed::points(1..3));
+    let entry = |i: usize, j: usize| match (i.min(j), i.max(j)) {
+        (0, j) => f64::from(u8::from(j == 0)),
+        (i, j) => like(j - 1, i - 1),
+    };
+    let matrix: Vec<f64> = (0..36).map(|at| entry(at / 6, at % 6)).collect();
+    let kernel = Precomputed::new(Embeddings::new(&matrix[..], 6).unwrap()).unwrap();
+    let (pool, targets) = (Precomputed::points(0..1), Precomputed::points(1..6));
     let task = Task { kernel: &kernel, ..Task::new(points(&pool, 1), Some(points(&targets, 1))) };
     let said = refused(&task, &Plan::default());
     assert!(said.starts_with("one of the targets and labelled rows has the variance"), "{said}");
@@ -364,4 +368,21 @@ fn weights_of_targets_whose_sum_is_no_number_draw_by_their_shares() {
     assert!(drawn(vec![1.0, f64::NAN, 1.0, 1.0]).starts_with("row 1 of the target weights is NaN"));
     assert!(drawn(vec![1.0, 1.0, f64::INFINITY, 1.0]).starts_with("row 2 of the target weights is inf"));
     assert!(drawn(vec![0.0; 4]).contains("not all zero"));
+}
+
+#[test]
+fn probabilities_that_are_none_are_named_with_whose_they_are() {
+    let (embeddings, good, bad) = ([1.0, 2.0], [0.3, 0.7, 0.4, 0.6], [0.3, 0.7, f64::NAN, 0.6]);
+    let rows = Embeddings::new(&embeddings[..], 1).unwrap();
+    let gradients = |likely: &'static [f64; 4]| {
+        homing::Points::loss_gradient(rows, Embeddings::new(&likely[..], 2).unwrap()).unwrap()
+    };
+    let [good, bad]: [&'static [f64; 4]; 2] = [good, bad].map(|values| &*Box::leak(Box::new(values)));
+    let kernel = Product::new(2, true);
+    let said = |pool, targets| {
+        let task = Task { kernel: &kernel, ..Task::new(gradients(pool), Some(gradients(targets))) };
+        refused(&task, &Plan::default())
+    };
+    assert!(said(good, bad).starts_with("row 1 of the target probabilities holds"), "{}", said(good, bad));
+    assert!(said(bad, good).starts_with("row 1 of the probabilities holds"), "{}", said(bad, good));
 }

@@ -13,13 +13,13 @@ mod show;
 mod tidy;
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing_pool::{Paths, disk};
+use homing_pool::{Paths, disk, refuse_foreign};
 
 use crate::{finetune, lock, terminal};
 use cells::Cell;
@@ -98,10 +98,9 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, how: &How) -> Result<()> {
     guard(name, &plan, &cells, out)?;
     let keys = finetune::prepare(&runs)?;
     disk::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    let path = folder.join(".lock");
-    let file = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+    refuse_foreign(&folder)?;
     let busy = || format!("another experiment runs in {}; wait for it, or give --out another folder", folder.display());
-    let _lock = lock::hold(file, busy)?;
+    let _lock = lock::hold_at(&folder.join(".lock"), Duration::ZERO, busy)?;
     let mut written_seeds = earlier(&written, &plan)?.map_or(0, |earlier| earlier.seeds());
     let places: Vec<Place<'_>> = cells.iter().zip(&keys).map(|(cell, key)| Place::new(cell, key, &folder)).collect();
     // The seeds that every series has are a table already, should the run be interrupted.
@@ -157,6 +156,9 @@ fn earlier(written: &Path, plan: &Plan) -> Result<Option<Tidy>> {
 
 pub fn plot(which: &Which) -> Result<()> {
     let (plan, tidy) = which.open()?;
+    let pictures = ["svg", "png"].map(|kind| which.out.join(format!("{}.{kind}", plan.name)));
+    let paths = Paths::new().reads(Path::new(&which.name)).reads(&*table(&which.out, &plan));
+    pictures.iter().fold(paths, |paths, picture| paths.writes("--out", &**picture)).check()?;
     draw::draw(&plan, &tidy, &which.out)?;
     let name = which.out.join(&plan.name);
     writeln!(terminal::stdout(), "The plots are {0}.svg and {0}.png.", name.display())?;

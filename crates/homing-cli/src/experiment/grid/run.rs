@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use homing_pool::disk;
+use homing_pool::{disk, refuse_foreign};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::cells::Cell;
 use crate::interrupt::Told;
-use crate::terminal::{note, seconds};
+use crate::terminal::{note, seconds, sentence};
 
 /// How often the processes are looked at.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -61,6 +61,8 @@ impl<'a> Place<'a> {
         }
         let threads = threads.to_string();
         command.env("RAYON_NUM_THREADS", &threads).env("OMP_NUM_THREADS", &threads);
+        refuse_foreign(&self.folder)?;
+        refuse_foreign(&self.log())?;
         let log = File::create(self.log()).with_context(|| format!("{} cannot be written", self.log().display()))?;
         Ok(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log).spawn()?)
     }
@@ -100,7 +102,7 @@ pub fn run(
         {
             match place.start(threads) {
                 Ok(child) => running.push(Running { place, child, since: Instant::now(), bar: board.line() }),
-                Err(error) => failed.push((place.cell.label(), format!("{error:#}"))),
+                Err(error) => failed.push((place.cell.label(), sentence(&error))),
             }
         }
         let mut still = Vec::new();

@@ -70,6 +70,7 @@ impl Tidy {
             let times: Vec<Times> =
                 records(&folder.join(format!("{rule}-{}/times.csv", cell.seed))).unwrap_or_default();
             let times: BTreeMap<usize, Times> = times.into_iter().map(|times| (times.round, times)).collect();
+            let first = rows.len();
             rows.extend(found.into_iter().map(|found| Row {
                 line: cell.series.line.clone(),
                 value: cell.series.value.clone(),
@@ -81,6 +82,15 @@ impl Tidy {
                 choosing_seconds: times.get(&found.round).map(|times| times.choosing),
                 learning_seconds: times.get(&found.round).map(|times| times.learning),
             }));
+            for (round, row) in (1..).zip(&rows[first..]) {
+                let elsewhere = (row.round != round).then_some("its rounds do not follow each other from the first");
+                if let Some(why) = row.fault().or(elsewhere) {
+                    bail!(
+                        "{} was not written by a run: {why}; remove that folder and run the experiment again",
+                        results.display()
+                    );
+                }
+            }
         }
         Ok(Self(rows))
     }
