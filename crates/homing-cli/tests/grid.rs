@@ -85,6 +85,21 @@ fn lines_with_other_weights_have_cells_and_results_of_their_own() {
 }
 
 #[test]
+fn a_run_goes_on_with_the_weights_that_it_began_with() {
+    let folder = Folder::new();
+    folder.write("data.csv", &table("odd"));
+    let common = "finetune data.csv --task even,odd --model mlp:4 --rounds 2 --against none --quiet";
+    for seed in [1, 2] {
+        folder.succeeds(&format!("{common} --seed {seed} --run net-{seed}"));
+    }
+    fs::copy(folder.path("net-1/itl-1/model.safetensors"), folder.path("start.safetensors")).unwrap();
+    folder.succeeds(&format!("{common} --weights start.safetensors --run run"));
+    folder.succeeds("finetune --resume run --quiet");
+    fs::copy(folder.path("net-2/itl-2/model.safetensors"), folder.path("start.safetensors")).unwrap();
+    folder.refuses("finetune --resume run", &["or the weights are not those that the run began with"]);
+}
+
+#[test]
 fn an_edited_file_of_any_line_makes_a_new_cell_and_an_unedited_one_none() {
     let folder = Folder::new();
     folder.write("data.csv", &table("odd"));

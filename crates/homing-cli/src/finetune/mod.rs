@@ -296,7 +296,7 @@ fn resume(path: &Path, cell: Option<&str>) -> Result<(Folder, Asked, Setup)> {
     cell::check(cell, &asked, &setup, &data)?;
     if data != plan.data {
         bail!(
-            "the data in {} are not those that the run began with; restore them, or start a run of its own",
+            "the data in {} or the weights are not those that the run began with; restore them, or start a run of its own",
             asked.data().display()
         )
     }
