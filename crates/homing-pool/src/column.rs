@@ -9,7 +9,7 @@ use crate::error::quoted;
 use crate::guard::caught;
 use crate::layout::{Column, LABEL_NAMES, label_column};
 use crate::mapped::map;
-use crate::records::{FirstLine, Records, number};
+use crate::records::{FirstLine, Records, filled, number};
 use crate::room::Room;
 use crate::store::Store;
 use crate::tensor::{Archive, Tensor};
@@ -55,7 +55,9 @@ fn parse_column(path: &Path, format: Format, bytes: &Bytes, name: Option<&str>) 
 fn lines(path: &Path, bytes: &[u8]) -> Result<Vec<String>> {
     let text = std::str::from_utf8(bytes).map_err(|_| Error::malformed(path, "text", "it is not UTF-8"))?;
     let (mut texts, mut room) = (Vec::new(), Room::now());
-    text.trim_start_matches('\u{feff}').lines().try_for_each(|line| room.keep(path, line.trim(), &mut texts))?;
+    text.trim_start_matches('\u{feff}')
+        .lines()
+        .try_for_each(|line| room.keep(path, filled(line).unwrap_or_default(), &mut texts))?;
     Ok(texts)
 }
 
@@ -109,11 +111,12 @@ fn text_column(path: &Path, bytes: &[u8], format: Format, name: Option<&str>) ->
             sample.push(record);
         }
     }
-    let named = first.iter().any(|field| name.map_or(LABEL_NAMES.contains(&field), |name| name == field));
+    let named =
+        first.iter().map(str::trim).any(|field| name.map_or(LABEL_NAMES.contains(&field), |name| name == field));
     // A line of one text may be a label as well: it is a header where the others are numbers.
     let label = first.len() == 1 && (sample.is_empty() || !numbers);
     let headed = named || (!label && FirstLine::of(&first).is_header(path, &first, &sample)?);
-    let names = first.iter().enumerate().map(|(i, name)| if headed { name.to_owned() } else { i.to_string() });
+    let names = first.iter().enumerate().map(|(i, name)| if headed { name.trim().to_owned() } else { i.to_string() });
     let columns: Vec<Column> = names.enumerate().map(|(i, name)| csv::column(&name, i, &sample)).collect();
     let position = label_column(path, &columns, name)?;
     let (mut texts, mut room) = (Vec::new(), Room::now());
@@ -122,7 +125,7 @@ fn text_column(path: &Path, bytes: &[u8], format: Format, name: Option<&str>) ->
         records.next()?;
     }
     while let Some(record) = records.next()? {
-        room.keep(path, &record[position], &mut texts)?;
+        room.keep(path, filled(&record[position]).unwrap_or_default(), &mut texts)?;
     }
     Ok(texts)
 }

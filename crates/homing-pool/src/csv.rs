@@ -7,9 +7,9 @@ use ::csv::StringRecord;
 use bytes::Bytes;
 
 use crate::error::quoted;
-use crate::layout::{Column, Embedding, Layout, Role};
+use crate::layout::{Column, Embedding, Layout, Role, is_index};
 use crate::pool::Contents;
-use crate::records::{FirstLine, Records, has_decimal_comma, number};
+use crate::records::{FirstLine, Records, filled, has_decimal_comma, number};
 use crate::room::Room;
 use crate::table::{Gathered, Growing};
 use crate::{Error, Format, ReadOptions, Result};
@@ -23,7 +23,7 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOpt
     let mut records = Records::new(path, bytes, format);
     let first = records.next()?.ok_or_else(|| Error::NoRows { path: path.to_owned() })?;
     let line = FirstLine::of(&first);
-    records.row = usize::from(line == FirstLine::Row);
+    records.row = usize::from(matches!(line, FirstLine::Row | FirstLine::Whole));
     let mut sample: Vec<StringRecord> = Vec::new();
     while sample.len() < SAMPLE
         && let Some(record) = records.next()?
@@ -32,15 +32,17 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOpt
     }
     // The pool's names are names in the targets' file, too.
     let known = || {
-        let fields: HashSet<&str> = first.iter().collect();
+        let fields: HashSet<&str> = first.iter().map(str::trim).collect();
         !options.side_by_side.is_empty() && options.side_by_side.iter().all(|name| fields.contains(name.as_str()))
     };
-    let headed = (line == FirstLine::Counting && known()) || line.is_header(path, &first, &sample)?;
+    let numbered = matches!(line, FirstLine::Counting | FirstLine::Whole | FirstLine::Padded);
+    let headed = (numbered && known()) || line.is_header(path, &first, &sample)?;
     let names: Vec<String> = if headed {
-        first.iter().map(str::to_owned).collect()
+        first.iter().map(|name| name.trim().to_owned()).collect()
     } else {
         (0..first.len()).map(|position| position.to_string()).collect()
     };
+    records.row = sample.len() + usize::from(!headed);
     if !headed {
         sample.insert(0, first);
     }
@@ -52,9 +54,12 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOpt
     // Numbers in place of names tell nothing.
     let unnamed = ReadOptions { side_by_side: Vec::new(), ..options.clone() };
     let layout = Layout::choose(path, &columns, if headed { options } else { &unnamed });
-    if records.separator != b',' {
+    let mut unclear = Unclear::new(path, &columns, &layout, options);
+    // Between commas, a decimal comma stands in quotes, as texts may, which other embeddings leave alone.
+    if records.separator != b',' || unclear.wide {
         refuse_decimal_commas(path, &columns, &layout)?;
     }
+    unclear.refuse_mixed(&sample)?;
     let mut layout = layout?;
     if !headed {
         layout.side_by_side.clear();
@@ -64,13 +69,14 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOpt
         table.push(&layout, record)?;
     }
     while let Some(record) = records.next()? {
+        unclear.refuse_late(table.row, &record)?;
         table.push(&layout, &record)?;
     }
     table.gathered.finish(path, &layout)
 }
 
 pub(crate) fn column(name: &str, position: usize, sample: &[StringRecord]) -> Column {
-    let cells = || sample.iter().filter_map(|record| record.get(position)).filter(|cell| !cell.is_empty());
+    let cells = || sample.iter().filter_map(|record| record.get(position)).filter_map(filled);
     let all = |is: fn(&str) -> bool| cells().next().is_some() && cells().all(is);
     let (role, kind) = match () {
         () if cells().next().is_some_and(is_list) => (Role::Floats, "lists"),
@@ -82,17 +88,85 @@ pub(crate) fn column(name: &str, position: usize, sample: &[StringRecord]) -> Co
 }
 
 fn is_list(cell: &str) -> bool {
-    cell.starts_with('[') && serde_json::from_str::<Vec<f64>>(cell).is_ok()
+    cell.trim_start().starts_with('[') && serde_json::from_str::<Vec<f64>>(cell).is_ok()
+}
+
+/// The columns that serve as texts.
+fn used(layout: &Result<Layout>) -> [Option<usize>; 3] {
+    layout.as_ref().map_or([None; 3], |layout| [layout.id, layout.group, layout.label])
 }
 
 /// Refuses a table with numbers that would be left out as texts, unless they serve as such.
 fn refuse_decimal_commas(path: &Path, columns: &[Column], layout: &Result<Layout>) -> Result<()> {
-    let used = layout.as_ref().map_or([None; 3], |layout| [layout.id, layout.group, layout.label]);
+    let used = used(layout);
     let comma =
         |&(position, column): &(usize, &Column)| column.kind == DECIMAL_COMMA && !used.contains(&Some(position));
     match columns.iter().enumerate().find(comma) {
         Some((_, column)) => Err(Error::DecimalComma { path: path.to_owned(), column: quoted(&column.name) }),
         None => Ok(()),
+    }
+}
+
+/// Columns of texts without a use that may be meant as numbers, where numbers side by side are the embedding.
+struct Unclear<'a> {
+    path: &'a Path,
+    columns: &'a [Column],
+    /// Whether numbers side by side are the embedding, or nothing is.
+    wide: bool,
+    /// The positions of the columns.
+    positions: Vec<usize>,
+}
+
+impl<'a> Unclear<'a> {
+    fn new(path: &'a Path, columns: &'a [Column], layout: &Result<Layout>, options: &ReadOptions) -> Self {
+        let wide = match layout {
+            Ok(layout) => matches!(layout.embedding, Embedding::Wide(_)),
+            Err(error) => matches!(error, Error::NoEmbedding { .. }),
+        };
+        let used = used(layout);
+        // Names that another file gives leave the other columns out on purpose.
+        let named = !options.side_by_side.is_empty();
+        let unclear = |&position: &usize| {
+            let Column { name, role, .. } = &columns[position];
+            *role == Role::Text && !used.contains(&Some(position)) && !is_index(name) && !options.names(name)
+        };
+        let positions = if wide && !named { (0..columns.len()).filter(unclear).collect() } else { Vec::new() };
+        Self { path, columns, wide, positions }
+    }
+
+    /// Refuses the first cell that is no number in a column of which most cells in the sample are, and keeps the columns
+    /// in view that are blank there.
+    fn refuse_mixed(&mut self, sample: &[StringRecord]) -> Result<()> {
+        let mut blank = Vec::new();
+        for &position in &self.positions {
+            let cells =
+                || sample.iter().enumerate().filter_map(|(row, record)| Some((row, filled(&record[position])?)));
+            let numbers = cells().filter(|(_, cell)| number(cell).is_some()).count();
+            let other = cells().find(|(_, cell)| number(cell).is_none());
+            match other {
+                Some((row, cell)) if 2 * numbers > cells().count() => {
+                    return Err(self.refusal(row, position, cell, "in which most cells are numbers"));
+                }
+                Some(_) => {}
+                None => blank.push(position),
+            }
+        }
+        self.positions = blank;
+        Ok(())
+    }
+
+    /// Refuses a number in a column that was blank in the sample.
+    fn refuse_late(&self, row: usize, record: &StringRecord) -> Result<()> {
+        let late = |&&position: &&usize| record.get(position).is_some_and(|cell| number(cell).is_some());
+        match self.positions.iter().find(late) {
+            Some(&position) => Err(self.refusal(row, position, &record[position], "which is blank in the first rows")),
+            None => Ok(()),
+        }
+    }
+
+    fn refusal(&self, row: usize, position: usize, cell: &str, detail: &'static str) -> Error {
+        let column = quoted(&self.columns[position].name);
+        Error::MixedColumn { path: self.path.to_owned(), row, column, value: quoted(cell), detail }
     }
 }
 
@@ -141,7 +215,7 @@ struct Cells<'a> {
 impl Cells<'_> {
     fn cell(&self, position: usize) -> Result<&str> {
         let column = || quoted(&self.columns[position].name);
-        self.record.get(position).filter(|cell| !cell.is_empty()).ok_or_else(|| Error::Null {
+        self.record.get(position).and_then(filled).ok_or_else(|| Error::Null {
             path: self.path.to_owned(),
             row: self.row,
             column: column(),

@@ -97,6 +97,12 @@ pub enum Error {
     /// A first line that may be either.
     #[error("the first line of {}, {first}, may be names of its columns or a row of numbers; give the columns other names, or write whole numbers as 1.0", shown(.path))]
     UnclearHeader { path: PathBuf, first: String },
+    /// A quote that swallows what stands below it.
+    #[error("line {line} of {} opens a quote that is never closed, so that the lines below it would be part of one text; close it, or write quotes within a text twice", shown(.path))]
+    OpenQuote { path: PathBuf, line: usize },
+    /// A column that may be numbers.
+    #[error("row {row} of {} has {value} in column {column}, {detail}, so that the column would be left out of the embedding; correct it, remove the column, or say what it is for (--id-column, --group-column, --label-column, --cost-column)", shown(.path))]
+    MixedColumn { path: PathBuf, row: usize, column: String, value: String, detail: &'static str },
     /// A cell that should have a value.
     #[error("row {row} of {} has no value in column {column}; remove or fill that row", shown(.path))]
     Null { path: PathBuf, row: usize, column: String },

@@ -7,7 +7,7 @@ use crate::error::quoted;
 use crate::{Error, ReadOptions, Result};
 
 const EMBEDDING_NAMES: [&str; 5] = ["embedding", "embeddings", "vector", "features", "emb"];
-const ID_NAMES: [&str; 4] = ["id", "ids", "_id", "uid"];
+pub(crate) const ID_NAMES: [&str; 4] = ["id", "ids", "_id", "uid"];
 
 /// What can name or group a row.
 const SCALAR: [Role; 3] = [Role::Number, Role::Text, Role::Readable];
@@ -167,6 +167,15 @@ pub(crate) fn positions<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -
     Ok(positions)
 }
 
+/// Whether a column holds the row numbers that pandas writes: without a name in tables of text, or with the name that it
+/// gives to such a column when it reads or writes one.
+pub(crate) fn is_index(name: &str) -> bool {
+    let level = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));
+    let again = name.strip_prefix("Unnamed: 0").map(|rest| rest.strip_prefix('.').unwrap_or(rest));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    name.is_empty() || level.is_some_and(digits) || again.is_some_and(digits)
+}
+
 struct Chooser<'a> {
     path: &'a Path,
     columns: &'a [Column],
@@ -260,9 +269,8 @@ impl<'a> Chooser<'a> {
         if !side_by_side.is_empty() {
             return self.named_numbers(side_by_side).map(Embedding::Wide);
         }
-        // A column without a name is the row numbers that pandas writes.
         let numbers: Vec<usize> =
-            of_role(Role::Number).into_iter().filter(|&i| !self.columns[i].name.is_empty()).collect();
+            of_role(Role::Number).into_iter().filter(|&i| !is_index(&self.columns[i].name)).collect();
         let only_numbers = self.columns.iter().all(|column| column.role == Role::Number);
         if integers.is_empty() && (numbers.len() > 1 || (numbers.len() == 1 && only_numbers)) {
             return Ok(Embedding::Wide(numbers));
@@ -330,6 +338,17 @@ mod tests {
         let layout = choose(&roles, &options).unwrap();
         assert_eq!(layout.embedding, Embedding::Wide(vec![2, 4]));
         assert_eq!((layout.id, layout.cost), (Some(1), Some(3)));
+    }
+
+    #[test]
+    fn the_row_numbers_that_pandas_writes_are_no_part_of_the_embedding() {
+        for name in ["", "__index_level_0__", "Unnamed: 0", "Unnamed: 0.1"] {
+            let roles = [(name, Role::Number), ("a", Role::Number), ("b", Role::Number)];
+            assert_eq!(choose(&roles, &ReadOptions::default()).unwrap().side_by_side, ["a", "b"], "{name}");
+        }
+        for name in ["__index_level_x__", "Unnamed: 1", "Unnamed: 0x", "index"] {
+            assert!(!is_index(name), "{name}");
+        }
     }
 
     #[test]

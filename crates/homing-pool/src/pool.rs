@@ -7,6 +7,7 @@ use bytes::Bytes;
 use homing::Embeddings;
 
 use crate::error::quoted;
+use crate::layout::ID_NAMES;
 use crate::mapped::map;
 use crate::matrix::Matrix;
 use crate::picks::unquoted;
@@ -47,6 +48,18 @@ impl ReadOptions {
         let optional = optional.into_iter().filter(|_| !self.optional);
         needed.into_iter().chain(optional).find_map(Option::as_deref)
     }
+
+    /// Whether a column of this name is asked for, or has the usual name of ids.
+    pub(crate) fn names(&self, column: &str) -> bool {
+        let asked = [&self.embedding, &self.cost, &self.probabilities, &self.id, &self.group, &self.label];
+        ID_NAMES.contains(&column) || asked.into_iter().any(|name| name.as_deref() == Some(column))
+    }
+}
+
+/// An id, with a word on blanks around it, which a line of text does not show.
+fn quoted_id(id: &str) -> String {
+    let blanks = if id == id.trim() { "" } else { ", with blanks around it," };
+    format!("{}{blanks}", quoted(id))
 }
 
 /// Columns that go with embeddings, each as long as they are.
@@ -205,7 +218,7 @@ impl Pool {
         }
         let row = |id: &String| {
             let found = rows.get(id.as_str()).or_else(|| rows.get(unquoted(id)?));
-            found.copied().ok_or_else(|| Error::UnknownId { path: path(), id: quoted(id) })
+            found.copied().ok_or_else(|| Error::UnknownId { path: path(), id: quoted_id(id) })
         };
         ids.iter().map(row).collect()
     }

@@ -1,8 +1,9 @@
 //! The lines of tables of text: what separates their fields, and whether the first one names the columns.
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use ::csv::{ErrorKind, Reader, ReaderBuilder, StringRecord, Trim};
+use ::csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 
 use crate::error::one_line;
 use crate::{Error, Format, Result};
@@ -10,7 +11,10 @@ use crate::{Error, Format, Result};
 /// The records of a file, each told by its row number when it cannot be read.
 pub(crate) struct Records<'a> {
     path: &'a Path,
+    bytes: &'a [u8],
     reader: Reader<&'a [u8]>,
+    /// Where the last record begins.
+    start: usize,
     pub(crate) row: usize,
     pub(crate) separator: u8,
 }
@@ -19,14 +23,22 @@ impl<'a> Records<'a> {
     /// Of a `.csv` file, which may be separated by commas, semicolons or tabs, or of a `.tsv` file.
     pub(crate) fn new(path: &'a Path, bytes: &'a [u8], format: Format) -> Self {
         let separator = if format == Format::Tsv { b'\t' } else { separator(bytes) };
-        Self { path, reader: reader(bytes, separator), row: 0, separator }
+        Self { path, bytes, reader: reader(bytes, separator), start: 0, row: 0, separator }
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<StringRecord>> {
         let mut record = StringRecord::new();
         let row = self.row;
         self.row += 1;
-        match self.reader.read_record(&mut record) {
+        let start = self.reader.position().byte() as usize;
+        let read = self.reader.read_record(&mut record);
+        if !matches!(read, Ok(false)) {
+            self.start = start;
+        }
+        if !matches!(read, Ok(true)) {
+            self.refuse_open_quote()?;
+        }
+        match read {
             Ok(true) => Ok(Some(record)),
             Ok(false) => Ok(None),
             Err(error) => Err(match *error.kind() {
@@ -43,10 +55,49 @@ impl<'a> Records<'a> {
             }),
         }
     }
+
+    /// Refuses a last record that ends within quotes: they have swallowed all lines below.
+    fn refuse_open_quote(&self) -> Result<()> {
+        match open_quote(self.bytes, self.start, self.separator) {
+            None => Ok(()),
+            Some(at) => {
+                let line = self.bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+                Err(Error::OpenQuote { path: self.path.to_owned(), line })
+            }
+        }
+    }
+}
+
+/// Where a quote opens that is not closed before the end, in the record that begins at `start`.
+fn open_quote(bytes: &[u8], start: usize, separator: u8) -> Option<usize> {
+    let front = if start == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { start };
+    let (mut opened, mut begins, mut filled) = (None, true, false);
+    let mut at = front;
+    while let Some(&byte) = bytes.get(at) {
+        if opened.is_some() {
+            match byte {
+                b'"' if bytes.get(at + 1) == Some(&b'"') => at += 1,
+                b'"' => opened = None,
+                _ => {}
+            }
+        } else if byte == b'\n' || byte == b'\r' {
+            // Blank lines before a record belong to none.
+            if filled {
+                return None;
+            }
+        } else {
+            if byte == b'"' && begins {
+                opened = Some(at);
+            }
+            (begins, filled) = (byte == separator, true);
+        }
+        at += 1;
+    }
+    opened
 }
 
 fn reader(bytes: &[u8], separator: u8) -> Reader<&[u8]> {
-    ReaderBuilder::new().has_headers(false).delimiter(separator).trim(Trim::All).from_reader(bytes)
+    ReaderBuilder::new().has_headers(false).delimiter(separator).from_reader(bytes)
 }
 
 /// What separates the fields: a comma, unless only another one divides the first two lines into equally many fields, or
@@ -74,8 +125,14 @@ pub(crate) fn has_decimal_comma(field: &str) -> bool {
     field.matches(',').count() == 1 && number(&field.replace(',', ".")).is_some()
 }
 
+/// The number in a field, with or without blanks around it.
 pub(crate) fn number(field: &str) -> Option<f64> {
-    field.parse().ok()
+    field.trim().parse().ok()
+}
+
+/// The field as it is, unless it is blank. Blanks around a text are part of it: two ids may differ by nothing else.
+pub(crate) fn filled(field: &str) -> Option<&str> {
+    Some(field).filter(|field| !field.trim().is_empty())
 }
 
 /// What the first line of a table may be.
@@ -85,44 +142,64 @@ pub(crate) enum FirstLine {
     Names,
     /// Numbers that count up from 0, as pandas names columns, or from 1.
     Counting,
+    /// Other whole numbers, no two alike, such as years.
+    Whole,
+    /// Whole numbers of which some begin with a zero, such as `001`.
+    Padded,
     /// Any other numbers.
     Row,
 }
 
 impl FirstLine {
     pub(crate) fn of(first: &StringRecord) -> Self {
-        let filled: Vec<&str> = first.iter().filter(|field| !field.is_empty()).collect();
+        let filled: Vec<&str> = first.iter().map(str::trim).filter(|field| !field.is_empty()).collect();
         if filled.iter().any(|field| number(field).is_none()) {
             return FirstLine::Names;
         }
         let counts = |start: usize| filled.iter().zip(start..).all(|(field, count)| *field == count.to_string());
         let counting = filled.len() > 1 && (counts(0) || counts(1));
+        let whole = filled.iter().all(|field| is_whole(field));
+        let mut seen = HashSet::new();
         match first.len() - filled.len() {
             0 if counting => FirstLine::Counting,
-            1 if counting && first[0].is_empty() => FirstLine::Names,
+            1 if counting && first[0].trim().is_empty() => FirstLine::Names,
+            0 if whole && filled.iter().any(|field| is_padded(field)) => FirstLine::Padded,
+            0 if whole && filled.len() > 1 && filled.iter().all(|field| seen.insert(*field)) => FirstLine::Whole,
             _ => FirstLine::Row,
         }
     }
 
-    /// Whether it names the columns: numbers that count up do where nothing below them is a whole number, and are refused
-    /// elsewhere, since they may be either.
+    /// Whether it names the columns. Numbers that count up do where nothing below them is a whole number, and are refused
+    /// elsewhere, since they may be either; so are other whole numbers where nothing below them is one. Numbers that begin
+    /// with a zero do where nothing below them is written so.
     pub(crate) fn is_header<'a>(
         self,
         path: &Path,
         first: &StringRecord,
         below: impl IntoIterator<Item = &'a StringRecord>,
     ) -> Result<bool> {
-        if self != FirstLine::Counting {
-            return Ok(self == FirstLine::Names);
-        }
-        let cells = below.into_iter().flat_map(StringRecord::iter);
+        let cells = below.into_iter().flat_map(StringRecord::iter).map(str::trim);
         let mut cells = cells.filter(|cell| !cell.is_empty()).peekable();
-        if cells.peek().is_some() && cells.all(|cell| cell.parse::<i128>().is_err()) {
-            return Ok(true);
+        let alone = cells.peek().is_none();
+        match self {
+            FirstLine::Names => return Ok(true),
+            FirstLine::Row => return Ok(false),
+            FirstLine::Padded => return Ok(!cells.any(is_padded)),
+            FirstLine::Counting if !alone && !cells.any(is_whole) => return Ok(true),
+            FirstLine::Whole if alone || cells.any(is_whole) => return Ok(false),
+            FirstLine::Counting | FirstLine::Whole => {}
         }
         let first = one_line(&first.iter().collect::<Vec<_>>().join(","));
         Err(Error::UnclearHeader { path: path.to_owned(), first })
     }
+}
+
+fn is_whole(cell: &str) -> bool {
+    cell.parse::<i128>().is_ok()
+}
+
+fn is_padded(cell: &str) -> bool {
+    cell.len() > 1 && cell.starts_with('0') && is_whole(cell)
 }
 
 #[cfg(test)]
@@ -149,11 +226,41 @@ mod tests {
 
     #[test]
     fn other_numbers_are_a_row_and_other_texts_are_names() {
-        for row in [&["0.5", ""][..], &["1", "0"], &["2", "3"], &["0"], &["", ""], &["1.0", "2.0"]] {
+        for row in [&["0.5", ""][..], &["2", "2"], &["0"], &["", ""], &["1.0", "2.0"], &["2", "3.5"]] {
             assert!(!headed(row, &[&["0.5", "0.25"]]).unwrap(), "{row:?}");
         }
         for names in [&["x", "1"][..], &["id"], &["", "x"]] {
             assert!(headed(names, &[&["1", "2"]]).unwrap(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_above_numbers_that_are_not_whole_may_be_names() {
+        for first in [&["1990", "1991"][..], &["10", "20", "30"], &["3", "2", "1"], &["-1", "5"]] {
+            let message = headed(first, &[&["0.5", "0.25"]]).unwrap_err().to_string();
+            assert!(message.contains("names of its columns or a row"), "{message}");
+            for below in [&[&["0.5", "7"][..]][..], &[]] {
+                assert!(!headed(first, below).unwrap(), "{first:?} {below:?}");
+            }
+        }
+        assert!(headed(&["001", "002"], &[&["0.5", "7"]]).unwrap());
+        assert!(!headed(&["001", "002"], &[&["003", "004"]]).unwrap());
+    }
+
+    #[test]
+    fn an_open_quote_is_found_where_it_opens() {
+        for (text, expected) in [
+            ("a,\"b", Some(2)),
+            ("\"a\",\"b\"\"", Some(4)),
+            ("\u{feff}\"a", Some(3)),
+            ("\r\n\n\"a\nb\n", Some(3)),
+            ("a,b\"c", None),
+            ("\"a\"\"\",\"b\"", None),
+            ("\"a\"b\"\n", None),
+            ("a\n\"b", None),
+            ("", None),
+        ] {
+            assert_eq!(open_quote(text.as_bytes(), 0, b','), expected, "{text:?}");
         }
     }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::error::quoted;
 use crate::guard::caught;
 use crate::layout::positions;
-use crate::records::Records;
+use crate::records::{Records, filled};
 use crate::room::Room;
 use crate::store::Store;
 use crate::tensor::Dtype;
@@ -51,9 +51,8 @@ pub(crate) fn lines(path: &Path, bytes: &[u8]) -> Result<RowList> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::NotRows { path: path.to_owned(), found: "it is not UTF-8 text".to_owned() })?;
     let (mut texts, mut room) = (Vec::new(), Room::now());
-    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut lines = lines.peekable();
-    let header = lines.next_if(|line| NAMES.contains(line));
+    let mut lines = text.trim_start_matches('\u{feff}').lines().filter_map(filled).peekable();
+    let header = lines.next_if(|line| NAMES.contains(&line.trim())).map(str::trim);
     lines.try_for_each(|line| room.keep(path, line, &mut texts))?;
     match header {
         None => Ok(unheaded(path, texts)),
@@ -62,9 +61,9 @@ pub(crate) fn lines(path: &Path, bytes: &[u8]) -> Result<RowList> {
     }
 }
 
-/// Numbers, if all texts are written as such, or else ids.
+/// Numbers, if all texts are written as such, or else ids as they stand there: blanks around one are part of it.
 fn unheaded(path: &Path, texts: Vec<String>) -> RowList {
-    let number = |text: &String| text.parse().ok().filter(|number: &usize| number.to_string() == *text);
+    let number = |text: &String| text.trim().parse().ok().filter(|number: &usize| number.to_string() == text.trim());
     match texts.iter().map(number).collect() {
         Some(numbers) => RowList::Numbers { path: path.to_owned(), numbers },
         None => RowList::Ids(texts),
@@ -72,7 +71,7 @@ fn unheaded(path: &Path, texts: Vec<String>) -> RowList {
 }
 
 fn indices(path: &Path, texts: &[String]) -> Result<Vec<usize>> {
-    let index = |(row, text): (usize, &String)| text.parse().map_err(|_| not_an_index(path, row, text));
+    let index = |(row, text): (usize, &String)| text.trim().parse().map_err(|_| not_an_index(path, row, text));
     texts.iter().enumerate().map(index).collect()
 }
 
@@ -80,7 +79,7 @@ pub(crate) fn text_table(path: &Path, bytes: &[u8], format: Format) -> Result<Op
     let mut records = Records::new(path, bytes, format);
     let Some(first) = records.next()? else { return Ok(Some(RowList::Indices(Vec::new()))) };
     let (mut texts, mut ids, mut room) = (Vec::new(), Vec::new(), Room::now());
-    if !first.iter().any(|field| NAMES.contains(&field)) {
+    if !first.iter().any(|field| NAMES.contains(&field.trim())) {
         if first.len() > 1 {
             return Ok(None);
         }
@@ -90,7 +89,7 @@ pub(crate) fn text_table(path: &Path, bytes: &[u8], format: Format) -> Result<Op
         }
         return Ok(Some(unheaded(path, texts)));
     }
-    let columns = positions(path, first.iter())?;
+    let columns = positions(path, first.iter().map(str::trim))?;
     let [index, id] = NAMES.map(|name| columns.get(name).copied());
     records.row = 0;
     while let Some(record) = records.next()? {

@@ -114,10 +114,12 @@ fn rows_of_numbers(path: &Path, numbers: Vec<usize>, pool: &Pool) -> Result<Vec<
     }
     let texts: HashSet<String> = numbers.iter().map(usize::to_string).collect();
     let known: HashSet<&str> = ids.iter().map(String::as_str).filter(|id| texts.contains(*id)).collect();
-    if known.is_empty() {
+    // Where all ids are numbers, a list of other numbers may be of ids that have left the pool.
+    let whole = ids.iter().all(|id| id.parse::<i128>().is_ok());
+    if known.is_empty() && !whole {
         return Ok(numbers);
     }
-    if numbers.iter().any(|&number| number >= pool.rows()) {
+    if !known.is_empty() && numbers.iter().any(|&number| number >= pool.rows()) {
         return pool.index_of_ids(&numbers.iter().map(usize::to_string).collect::<Vec<_>>());
     }
     // All are row numbers. Some or all are ids of other rows, or some are ids and the others may be ids that have left the pool.
@@ -125,6 +127,9 @@ fn rows_of_numbers(path: &Path, numbers: Vec<usize>, pool: &Pool) -> Result<Vec<
     let unknown = numbers.iter().find(|number| !known.contains(number.to_string().as_str()));
     let detail = match (other, unknown) {
         (Some((row, id)), _) => format!("{id} is the id of row {row}"),
+        (None, Some(number)) if known.is_empty() => {
+            format!("{number} is no id of it, though all its ids are whole numbers")
+        }
         (None, number) => format!("{} is no id of it, but others are", number.map_or(0, |&number| number)),
     };
     Err(Error::UnclearRows { path: path.to_owned(), pool: pool.path().to_owned(), detail })

@@ -266,7 +266,7 @@ fn a_header_is_told_from_numbers() {
         ("1,2,3\n1.0,2.0,3.0\n4.0,5.0,6.0\n", None),
         (",0,1,2\n0,1,2,3\n1,4,5,6\n", None),
         ("\u{feff}uid,x,y,z\r\n10,1,2,3\r\n\r\n11,4,5,6", Some(["10", "11"])),
-        ("text, x, y, z, id\n\"a, b\", 1, 2, 3, p\nq,4,5,6,\"q,r\"\n", Some(["p", "q,r"])),
+        ("text, x, y, z, id\n\"a, b\", 1, 2, 3,p\nq,4,5,6,\"q,r\"\n", Some(["p", "q,r"])),
     ];
     for (text, ids) in cases {
         let pool = open("p.csv", text.as_bytes());

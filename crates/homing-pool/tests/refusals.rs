@@ -378,3 +378,69 @@ fn ids_that_do_not_name_one_row() {
     assert!(ask("id,x,y\na,1,2\n", "c").contains("id 'c' is not in"));
     assert!(ask("x,y\n1,2\n", "c").contains("has no ids"));
 }
+
+#[test]
+fn a_quote_that_is_never_closed_does_not_swallow_the_lines_below_it() {
+    let table = b"a,b,text\n1,2,ok\n3,4,\"open\n5,6,s\n7,9,u\n";
+    assert_refused("q.csv", table, &["line 3 of q.csv opens a quote that is never closed", "close it"]);
+    assert_refused("q.csv", b"a,b,text\r\n\r\n1,2,\"x\r\n3,4,y\r\n", &["line 3 of q.csv opens a quote"]);
+    // The record that it makes may have too few fields, too.
+    assert_refused("q.csv", b"a,b\n1,2\n\"3,4\n5,6\n", &["line 3 of q.csv opens a quote"]);
+    assert_refused("q.csv", b"\"a,b\n1,2\n3,4\n", &["line 1 of q.csv opens a quote"]);
+    assert_refused("q.tsv", b"a\tb\tc\n1\t2\t\"u\n3\t4\tv\n", &["line 2 of q.tsv opens a quote"]);
+}
+
+#[test]
+fn a_column_of_numbers_is_not_left_out_for_one_cell_that_is_none() {
+    let told = ["'NA'", "in which most cells are numbers", "left out of the embedding", "--label-column"];
+    assert_refused("p.csv", b"a,b,c\n1,2,0.5\n3,4,NA\n5,6,0.25\n", &[&["row 1 of p.csv", "'c'"], &told[..]].concat());
+    assert_refused("p.csv", b"a,b\n1,0.5\n3,NA\n5,0.5\n", &told);
+    let quoted = b"a,b,c\n1,2,\"0,5\"\n3,4,\"0,25\"\n";
+    assert_refused("p.csv", quoted, &["column 'c' of p.csv holds numbers with a decimal comma"]);
+    let mut late = "a,b,c\n".to_owned() + &"1.5,2.5,\n".repeat(120);
+    late.push_str("3.5,4.5,0.5\n");
+    assert_refused("p.csv", late.as_bytes(), &["row 120 of p.csv has '0.5' in column 'c'", "blank in the first rows"]);
+}
+
+#[test]
+fn columns_of_texts_beside_numbers_are_left_out_as_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("p.csv");
+    let label = || ReadOptions { label: Some("c".to_owned()), ..ReadOptions::default() };
+    let late = "a,b,c\n".to_owned() + &"1,2,\n".repeat(120) + "3,4,words\n";
+    for (table, options) in [
+        ("a,b,c\n1,2,one\n3,4,2\n", ReadOptions::default()),
+        ("a,b,c\n1,2,2024-01-02\n3,4,2024-01-03\n", ReadOptions::default()),
+        ("a,b,id\n1,2,7\n3,4,8\n3,4,x9\n", ReadOptions::default()),
+        ("a,b,c\n1,2,7\n3,4,8\n3,4,NA\n", label()),
+        ("a,b,c\n1,2,\n3,4,\n", ReadOptions::default()),
+        (late.as_str(), ReadOptions::default()),
+        ("a, b ,c\n 1, 2,u\n3 ,4, v\n", ReadOptions::default()),
+        ("Unnamed: 0,a,b\nx,1,2\n1,3,4\n2,3,4\n", ReadOptions::default()),
+    ] {
+        fs::write(&path, table).unwrap();
+        assert_eq!(Pool::open(&path, &options).unwrap().dim(), 2, "{table}");
+    }
+    // Embeddings of their own leave all other columns alone.
+    fs::write(&path, "x,c,d\n\"[1,2]\",\"0,5\",1\n\"[3,4]\",1,2\n\"[3,4]\",1,NA\n\"[3,4]\",1,1\n").unwrap();
+    assert_eq!(Pool::open(&path, &ReadOptions::default()).unwrap().dim(), 2);
+}
+
+#[test]
+fn whole_numbers_above_other_numbers_are_not_taken_for_a_row() {
+    for names in ["1990,1991,1992", "10,20,30", "3,2,1"] {
+        let table = format!("{names}\n0.5,0.1,0.2\n0.25,0.5,0.75\n");
+        assert_refused("p.csv", table.as_bytes(), &[names, "may be names of its columns or a row of numbers"]);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("p.csv");
+    for (table, rows) in [
+        ("001,002,003\n0.5,0.1,0.2\n", 1),
+        ("10,20,30\n0.5,0.1,7\n", 2),
+        ("10,20,30\n", 1),
+        ("7,7,7\n0.5,0.1,0.2\n", 2),
+    ] {
+        fs::write(&path, table).unwrap();
+        assert_eq!(Pool::open(&path, &ReadOptions::default()).unwrap().rows(), rows, "{table}");
+    }
+}

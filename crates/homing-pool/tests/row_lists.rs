@@ -159,6 +159,8 @@ fn numbers_that_are_ids_of_the_pool_are_not_taken_for_row_numbers() {
         // Some are ids: those that are none may have left the pool.
         (["7", "0", "2"], "2\n0\n1\n", "(0 is the id of row 1)"),
         (["0", "1", "3"], "0\n1\n2\n", "(2 is no id of it, but others are)"),
+        // None is an id, but all ids are numbers.
+        (["10", "11", "12"], "2\n", "(2 is no id of it, though all its ids are whole numbers)"),
     ] {
         for rows in rows(&ids, text) {
             let message = rows.unwrap_err();
@@ -244,4 +246,25 @@ fn what_names_no_rows_is_refused() {
     assert_refused("r.jsonl", b"{\"index\":1,\"index\":2}\n", &["row 0 of", "'index' stands twice"]);
     assert_refused("r.txt", b"\xff\xfe\0", &["does not name rows", "UTF-8"]);
     assert_refused("r.xyz", b"1\n", &["no extension"]);
+}
+
+#[test]
+fn picks_find_their_own_rows_where_ids_differ_by_blanks_alone() {
+    let pick = |rank, index| Pick { rank, index, score: 0.5, information: 1.0, variance_left: None };
+    let (before, _first) = pool(&["x", " x", "y", "x\t"]);
+    let (after, _second) = pool(&["y", " x", "x\t", "x"]);
+    assert_eq!(before.ids().unwrap(), ["x", " x", "y", "x\t"]);
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["p.csv", "p.jsonl", "p.parquet"] {
+        let path = directory.path().join(name);
+        write_picks(&path, &[pick(1, 1), pick(2, 3)], 4, before.ids()).unwrap();
+        let rows = |pool: &Pool| RowList::open(&path).unwrap().rows_of(Some(pool)).unwrap().unwrap();
+        assert_eq!((rows(&before), rows(&after)), (vec![1, 3], vec![1, 2]), "{name}");
+    }
+    for name in ["r.txt", "r.csv"] {
+        assert_eq!(open(name, b" x\n").unwrap().rows_of(Some(&before)).unwrap().unwrap(), [1], "{name}");
+        let message = open(name, b"id\ny \n").unwrap().rows_of(Some(&before)).unwrap_err().to_string();
+        assert!(message.starts_with("id 'y', with blanks around it, is not in"), "{message}");
+        assert_eq!(open(name, b" index \n 1 \n").unwrap().rows_of(Some(&before)).unwrap().unwrap(), [1], "{name}");
+    }
 }
