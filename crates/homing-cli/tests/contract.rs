@@ -84,13 +84,14 @@ impl World {
     fn restore(&self) {
         for entry in fs::read_dir(self.folder.path(".")).unwrap().flatten() {
             let name = entry.file_name().into_string().unwrap_or_default();
-            let known = self.before.contains_key(&name) || ["empty", "loop.csv", "pipe.csv"].contains(&&*name);
+            let known = self.before.contains_key(&name) || ["loop.csv", "pipe.csv"].contains(&&*name);
             match (known, entry.file_type().unwrap().is_dir()) {
                 (true, _) => {}
                 (false, true) => fs::remove_dir_all(entry.path()).unwrap(),
                 (false, false) => fs::remove_file(entry.path()).unwrap(),
             }
         }
+        fs::create_dir(self.folder.path("empty")).unwrap();
         if !self.folder.path("loop.csv").is_symlink() {
             fs::remove_file(self.folder.path("loop.csv")).unwrap();
             symlink("loop.csv", self.folder.path("loop.csv")).unwrap();
