@@ -5,7 +5,6 @@ use std::path::Path;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::error::quoted;
 use crate::guard::caught;
 use crate::layout::{Column, LABEL_NAMES, label_column};
 use crate::mapped::map;
@@ -144,11 +143,7 @@ fn json_column(path: &Path, bytes: &[u8], name: Option<&str>) -> Result<Vec<Stri
             (Some(_), _) => return Err(jsonl::not_an_object(path, row)),
             (None, value) => value,
         };
-        let bad = || Error::BadRow {
-            path: path.to_owned(),
-            row,
-            detail: format!("{} is not a text or a number", quoted(&value.to_string())),
-        };
+        let bad = || jsonl::no_text(path, row, value);
         let text = if value.is_null() { String::new() } else { jsonl::text(value).ok_or_else(bad)? };
         room.keep(path, &text, &mut texts)?;
     }

@@ -17,7 +17,7 @@ pub enum Error {
     #[error("{} does not fit into the memory that may be used; convert it to .npy or .safetensors, which are read block by block", shown(.path))]
     TooLarge { path: PathBuf },
     /// A file that decodes to more than fits into memory.
-    #[error("{} takes at least {} of memory once it is decoded, but {} may be used; convert it to .npy or .safetensors, which are read block by block, or allow more memory", shown(.path), bytes(*.needed), bytes(*.allowed))]
+    #[error("{} takes at least {} of memory once it is decoded, but {} may be used for that; convert it to .npy or .safetensors, which are read block by block, or allow more memory", shown(.path), bytes(*.needed), bytes(*.allowed))]
     NoRoom { path: PathBuf, needed: u64, allowed: u64 },
     /// A mapping that was asked for and cannot be had.
     #[error("{} is larger than the address space that may be used; let it be read by position, with `--pool-access read`", shown(.path))]

@@ -85,7 +85,9 @@ impl Format {
             Format::Csv | Format::Tsv => (is_text(bytes), "a table of text"),
             Format::Jsonl => (is_text(bytes), "a file of JSON lines"),
         };
-        if fits { Ok(()) } else { Err(Error::Foreign { path: path.to_owned(), expected, found: found(bytes) }) }
+        let text = matches!(self, Format::Csv | Format::Tsv | Format::Jsonl);
+        let found = || unread_text(bytes).filter(|_| text).map_or_else(|| found(bytes), str::to_owned);
+        if fits { Ok(()) } else { Err(Error::Foreign { path: path.to_owned(), expected, found: found() }) }
     }
 }
 
@@ -102,6 +104,15 @@ fn is_arrow(bytes: &[u8]) -> bool {
 fn is_text(bytes: &[u8]) -> bool {
     let front = &bytes[..bytes.len().min(4096)];
     magic(bytes).is_none() && !front.contains(&0) && !front.starts_with(&[0xff, 0xfe])
+}
+
+/// Why `bytes` that begin as text are none that can be read.
+fn unread_text(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0xff, 0xfe, ..] => Some("it is UTF-16 text, where UTF-8 is read"),
+        _ if magic(bytes).is_none() && reads_as_text(bytes) => Some("it holds a NUL byte, which text does not"),
+        _ => None,
+    }
 }
 
 fn reads_as_text(bytes: &[u8]) -> bool {

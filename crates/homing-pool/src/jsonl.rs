@@ -156,13 +156,30 @@ fn numbers(value: &Value) -> Option<Vec<f64>> {
     value.as_array()?.iter().map(Value::as_f64).collect()
 }
 
-/// A text for a value that is one, or a number.
+/// A text for a value that is one, or a number that has kept all its digits.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
+        Value::Number(_) if is_rounded(value) => None,
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         _ => None,
     }
+}
+
+/// Whether a number may stand for several that were written with more digits than a float has, as long ids are.
+fn is_rounded(value: &Value) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    value.is_f64() && value.as_f64().is_some_and(|number| number.abs() >= EXACT)
+}
+
+/// Why `value` has no text.
+pub(crate) fn no_text(path: &Path, row: usize, value: &Value) -> Error {
+    let detail = if is_rounded(value) {
+        format!("{value} is a number whose digits are not all kept, so it must be written as a text, in quotes")
+    } else {
+        format!("{} is not a text or a number", quoted(&value.to_string()))
+    };
+    Error::BadRow { path: path.to_owned(), row, detail }
 }
 
 struct Fields<'a> {
@@ -193,6 +210,9 @@ impl Fields<'_> {
 
     /// An empty one only where `blank` allows it.
     fn text(&self, position: usize, blank: bool) -> Result<String> {
+        if let Some(value) = self.object.get(&self.columns[position].name).filter(|value| is_rounded(value)) {
+            return Err(no_text(self.path, self.row, value));
+        }
         match self.field(position, text, "a text or a number") {
             Err(Error::Null { .. }) if blank => Ok(String::new()),
             text => text,

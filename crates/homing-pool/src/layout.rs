@@ -230,7 +230,8 @@ impl<'a> Chooser<'a> {
         Error::WrongColumn {
             path: self.path.to_owned(),
             name: quoted(&column.name),
-            kind: column.kind.clone(),
+            // Their kind is that of the numbers in them.
+            kind: if column.role == Role::Integers { format!("lists of {}", column.kind) } else { column.kind.clone() },
             expected,
         }
     }
@@ -385,7 +386,9 @@ mod tests {
         assert_eq!(with("id", Role::Readable).unwrap().id, Some(0));
         for (name, role) in [("id", Role::Other), ("_id", Role::Integers), ("ids", Role::Other)] {
             let message = with(name, role).unwrap_err().to_string();
-            assert!(message.contains("is a kind, but ids are texts or numbers; convert it"), "{message}");
+            let lists = if role == Role::Integers { "lists of " } else { "" };
+            let told = format!("is {lists}a kind, but ids are texts or numbers; convert it");
+            assert!(message.contains(&told), "{message}");
         }
         assert_eq!(with("ids", Role::Integers).unwrap().id, None);
         let both = choose(&[("id", Role::Other), ("uid", Role::Text), ("x", Role::Floats)], &ReadOptions::default());

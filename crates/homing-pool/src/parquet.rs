@@ -16,9 +16,10 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::arrow::Table;
 use crate::guard::caught;
+use crate::layout::Role;
 use crate::pool::Contents;
 use crate::room::Room;
-use crate::words::uuid_field;
+use crate::words::{scalar_role, text_bytes, uuid_field};
 use crate::{Error, ReadOptions, Result};
 
 pub(crate) const FORMAT: &str = "Parquet";
@@ -96,6 +97,7 @@ impl<'a> File<'a> {
         let mask = ProjectionMask::roots(self.reader.parquet_schema(), positions.iter().copied());
         let needed = decoded(self.bytes, &metadata, &mask).map_err(|error| malformed(&error))?;
         Room::now().check(path, needed)?;
+        self.check_texts(positions)?;
         let batch = BATCH_BYTES.saturating_mul(self.rows().max(1) as u64) / needed.max(1);
         let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.reader)
             .with_projection(mask)
@@ -107,6 +109,34 @@ impl<'a> File<'a> {
             let batch = batch.map_err(|error| malformed(&error))?;
             take(row, &batch)?;
             row += batch.num_rows();
+        }
+        Ok(())
+    }
+}
+
+impl File<'_> {
+    /// Refuses texts that take more memory than there is, before the first is copied: a dictionary of one long text can
+    /// stand for any number of rows.
+    fn check_texts(&self, positions: &[usize]) -> Result<()> {
+        let malformed = |error: &dyn std::error::Error| Error::malformed(self.path, FORMAT, &error.to_string());
+        let is_text = |&position: &usize| {
+            matches!(scalar_role(self.schema.field(position).data_type()), Some(Role::Text | Role::Readable))
+        };
+        let texts: Vec<usize> = positions.iter().copied().filter(is_text).collect();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let mask = ProjectionMask::roots(self.reader.parquet_schema(), texts);
+        let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.reader.clone())
+            .with_projection(mask)
+            .with_batch_size(BATCH_ROWS as usize)
+            .build()
+            .map_err(|error| malformed(&error))?;
+        let (room, mut total) = (Room::now(), 0u64);
+        for batch in batches {
+            let batch = batch.map_err(|error| malformed(&error))?;
+            total = batch.columns().iter().map(text_bytes).fold(total, u64::saturating_add);
+            room.check(self.path, total)?;
         }
         Ok(())
     }

@@ -12,6 +12,10 @@ const TEXT: u64 = 64;
 /// Bytes that are there without asking.
 const UNASKED: u64 = 16 << 20;
 
+/// Of so many parts of the memory that may be used, one is for what is decoded: lists move as they grow, what is done with
+/// the rows takes memory as well, and so does whatever else runs on the machine.
+const SHARE: u64 = 2;
+
 /// How much of the memory that this process may use is taken by what has been decoded so far.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
@@ -21,7 +25,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// All that may be used from now on.
+    /// All that may be used for it from now on.
     pub(crate) fn now() -> Self {
         Self::default()
     }
@@ -32,7 +36,8 @@ impl Room {
         if needed <= UNASKED {
             return Ok(());
         }
-        let allowed = *self.allowed.get_or_init(|| allowed().map_or(u64::MAX, |left| left.saturating_add(self.taken)));
+        let allowed =
+            *self.allowed.get_or_init(|| allowed().map_or(u64::MAX, |left| left.saturating_add(self.taken) / SHARE));
         if needed <= allowed { Ok(()) } else { Err(Error::NoRoom { path: path.to_owned(), needed, allowed }) }
     }
 

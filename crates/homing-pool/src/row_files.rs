@@ -129,7 +129,8 @@ pub(crate) fn json_lines(path: &Path, bytes: &[u8]) -> Result<Option<RowList>> {
         let value = value?;
         let text = |found: Option<&Value>, column: &str| {
             let null = || Error::Null { path: path.to_owned(), row, column: quoted(column) };
-            found.and_then(jsonl::text).ok_or_else(null)
+            let value = found.filter(|value| !value.is_null()).ok_or_else(null)?;
+            jsonl::text(value).ok_or_else(|| jsonl::no_text(path, row, value))
         };
         if bare {
             room.keep(path, &text(Some(&value), "a number or text")?, &mut texts)?;

@@ -11,6 +11,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 
 use crate::error::quoted;
 use crate::layout::Role;
+use crate::room::Room;
 use crate::{Error, Result};
 
 /// Where a column is: its file, the number of its first row, and its name and type.
@@ -50,6 +51,7 @@ fn is_bytes(data_type: &DataType) -> bool {
 ///
 /// No text is copied first: a dictionary, or views of one buffer, can stand for far more text than their file is long.
 pub(crate) fn each_text(place: Place<'_>, array: &ArrayRef, mut each: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    Room::now().check(place.path, text_bytes(array))?;
     let unreadable = |error: ArrowError| Error::malformed(place.path, "Arrow", &error);
     let (words, keys) = match array.data_type() {
         DataType::Dictionary(..) => {
@@ -74,6 +76,41 @@ pub(crate) fn each_text(place: Place<'_>, array: &ArrayRef, mut each: impl FnMut
         })?)?;
     }
     Ok(())
+}
+
+/// Bytes that the texts of all rows have, where they stand in the column; what is made into a text is short.
+pub(crate) fn text_bytes(array: &ArrayRef) -> u64 {
+    match array.data_type() {
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let words = dictionary.values();
+            if words.is_empty() {
+                return 0;
+            }
+            let lengths: Vec<u64> = (0..words.len()).map(|at| text_bytes(&words.slice(at, 1))).collect();
+            let keys = dictionary.normalized_keys().into_iter().enumerate();
+            let keys = keys.filter(|&(row, _)| dictionary.keys().is_valid(row));
+            keys.fold(0, |sum: u64, (_, key)| sum.saturating_add(lengths[key]))
+        }
+        DataType::Utf8 => span(array.as_string::<i32>().value_offsets()),
+        DataType::LargeUtf8 => span(array.as_string::<i64>().value_offsets()),
+        DataType::Binary => span(array.as_binary::<i32>().value_offsets()),
+        DataType::LargeBinary => span(array.as_binary::<i64>().value_offsets()),
+        DataType::Utf8View => viewed(array.as_string_view().views()),
+        DataType::BinaryView => viewed(array.as_binary_view().views()),
+        _ => 0,
+    }
+}
+
+/// From the first to the last of `offsets`.
+fn span<T: Copy + Into<i64>>(offsets: &[T]) -> u64 {
+    let (first, last) = (offsets.first().copied().map_or(0, T::into), offsets.last().copied().map_or(0, T::into));
+    u64::try_from(last.saturating_sub(first)).unwrap_or(0)
+}
+
+/// The sum of the lengths, which stand in the lowest bits of views.
+fn viewed(views: &[u128]) -> u64 {
+    views.iter().map(|&view| u64::from(view as u32)).sum()
 }
 
 /// The same values, as texts or bytes.
@@ -132,7 +169,9 @@ fn uuid_text(bytes: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use arrow_array::types::Int8Type;
-    use arrow_array::{BinaryArray, Date32Array, DictionaryArray, Int64Array, TimestampSecondArray};
+    use arrow_array::{
+        BinaryArray, Date32Array, DictionaryArray, Int64Array, StringArray, StringViewArray, TimestampSecondArray,
+    };
 
     use super::*;
 
@@ -159,6 +198,24 @@ mod tests {
         let keys = arrow_array::Int8Array::from(vec![Some(0), None, Some(0)]);
         let dictionary = DictionaryArray::<Int8Type>::try_new(keys, values).unwrap();
         assert_eq!(texts(dictionary).unwrap(), ["7", "", "7"]);
+    }
+
+    #[test]
+    fn texts_are_counted_as_often_as_they_stand_there() {
+        let words: ArrayRef = Arc::new(StringArray::from(vec!["abc", "de"]));
+        let keys = arrow_array::Int8Array::from(vec![Some(0), None, Some(1), Some(0)]);
+        let dictionary = DictionaryArray::<Int8Type>::try_new(keys, words.clone()).unwrap();
+        let long = "a text of more than twelve letters";
+        let views = StringViewArray::from(vec![long, "a", long]);
+        let counted: [(ArrayRef, u64); 4] = [
+            (Arc::new(dictionary), 8),
+            (words.slice(1, 1), 2),
+            (Arc::new(views), 2 * long.len() as u64 + 1),
+            (Arc::new(Int64Array::from(vec![7])), 0),
+        ];
+        for (array, expected) in counted {
+            assert_eq!(text_bytes(&array), expected, "{}", array.data_type());
+        }
     }
 
     #[test]

@@ -444,3 +444,56 @@ fn whole_numbers_above_other_numbers_are_not_taken_for_a_row() {
         assert_eq!(Pool::open(&path, &ReadOptions::default()).unwrap().rows(), rows, "{table}");
     }
 }
+
+#[test]
+fn ids_with_more_digits_than_a_number_keeps_are_refused_and_not_made_equal() {
+    let line = |id: &str| format!("{{\"id\":{id},\"x\":[1.0,2.0]}}\n");
+    let told = ["row 1 of p.jsonl cannot be read", "digits are not all kept", "as a text, in quotes"];
+    for id in ["123456789012345678901", "-123456789012345678901"] {
+        assert_refused("p.jsonl", (line("7") + &line(id)).as_bytes(), &told);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("p.jsonl");
+    fs::write(&path, line("18446744073709551615") + &line("\"123456789012345678901\"") + &line("-7")).unwrap();
+    let pool = Pool::open(&path, &ReadOptions::default()).unwrap();
+    assert_eq!(pool.ids().unwrap(), ["18446744073709551615", "123456789012345678901", "-7"]);
+    for list in ["7\n123456789012345678901\n", "{\"id\":7}\n{\"id\":123456789012345678901}\n"] {
+        fs::write(&path, list).unwrap();
+        let message = homing_pool::RowList::open(&path).unwrap_err().to_string();
+        assert!(message.contains("digits are not all kept"), "{message}");
+    }
+}
+
+#[test]
+fn a_table_of_text_with_a_byte_of_zero_is_not_said_to_be_text() {
+    assert_refused("p.csv", b"a,b,some words\n1,2,\0\n", &["p.csv is not a table of text: it holds a NUL byte"]);
+    assert_refused("p.csv", b"\xff\xfea\0,\0b\0", &["it is UTF-16 text, where UTF-8 is read"]);
+}
+
+#[test]
+fn ids_that_are_lists_are_called_so() {
+    let lists = ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>([Some(vec![Some(1)])]);
+    let floats = ListArray::from_iter_primitive::<Float32Type, _, _>([Some(vec![Some(1.0)])]);
+    let batch = RecordBatch::try_from_iter([("id", Arc::new(lists) as ArrayRef), ("x", Arc::new(floats) as ArrayRef)]);
+    assert_refused(
+        "p.parquet",
+        &parquet(&[batch.unwrap()]),
+        &["column 'id' of p.parquet is lists of int64, but ids are"],
+    );
+}
+
+#[test]
+fn the_row_numbers_that_pandas_writes_are_left_out_in_every_format() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["__index_level_0__", "Unnamed: 0"] {
+        let numbers = || Arc::new(Int64Array::from(vec![0, 1])) as ArrayRef;
+        let floats = || Arc::new(Float32Array::from(vec![0.5, 1.5])) as ArrayRef;
+        let batch = [RecordBatch::try_from_iter([(name, numbers()), ("a", floats()), ("b", floats())]).unwrap()];
+        let csv = format!("{name},a,b\n0,0.5,0.5\n1,1.5,1.5\n").into_bytes();
+        for (file, bytes) in [("p.parquet", parquet(&batch)), ("p.arrow", arrow_stream(&batch)), ("p.csv", csv)] {
+            let path = directory.path().join(file);
+            fs::write(&path, bytes).unwrap();
+            assert_eq!(Pool::open(&path, &ReadOptions::default()).unwrap().dim(), 2, "{file}: {name}");
+        }
+    }
+}
