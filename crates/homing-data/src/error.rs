@@ -33,6 +33,12 @@ pub enum Error {
     /// A folder that is come by in two ways.
     #[error("{} and {} are the same folder, so its files would count twice, perhaps under two classes; remove one of the links", shown(.first), shown(.path))]
     FolderTwice { path: PathBuf, first: PathBuf },
+    /// An image that is come by in two ways.
+    #[error("{} and {} are the same file, so it would count twice, perhaps under two classes; remove one of the links", shown(.first), shown(.path))]
+    FileTwice { path: PathBuf, first: PathBuf },
+    /// One name for two files of an archive.
+    #[error("{} holds {name} twice, so that it is unclear which of the two counts; write it again with one of them", shown(.path))]
+    PackedTwice { path: PathBuf, name: String },
     /// Fewer bytes than there should be.
     #[error("{} is cut short: it should have {expected} bytes but has {found}; download or copy it again", shown(.path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
-use homing_pool::{catch_panic, map, memory_allowed};
+use homing_pool::{catch_panic, map, memory_allowed, one_line};
 use lzma_rust2::XzReader;
 
 use crate::picture::is_named;
@@ -15,6 +15,11 @@ use crate::{Error, Result};
 
 /// What an archive may unpack to where there is memory for it.
 const MOST_UNPACKED: u64 = 8 << 30;
+
+/// What a small archive may unpack to, and how many times as long as it is packed a larger one may be: images and numbers
+/// shrink to a twentieth at most, and zeros to a thousandth or less.
+const LITTLE_UNPACKED: u64 = 64 << 20;
+const MOST_RATIO: u64 = 100;
 
 /// Bytes of a block of a tar archive, which every file fills up and two of which end it.
 const BLOCK: u64 = 512;
@@ -65,6 +70,7 @@ impl Listing {
     pub(crate) fn folder(root: &Path) -> Result<Self> {
         let mut walk = Walk::default();
         walk.enter(root, "")?;
+        walk.refuse_twice()?;
         Ok(Self::sorted(root, walk.entries))
     }
 
@@ -103,7 +109,11 @@ impl Listing {
         if found < last.saturating_add(BLOCK) {
             return Err(Error::Truncated { path: path.to_owned(), expected: last.saturating_add(2 * BLOCK), found });
         }
-        Ok(Some(Self::sorted(path, entries)))
+        let listing = Self::sorted(path, entries);
+        match listing.entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            Some(pair) => Err(Error::PackedTwice { path: path.to_owned(), name: one_line(&pair[0].name) }),
+            None => Ok(Some(listing)),
+        }
     }
 
     fn sorted(root: &Path, mut entries: Vec<Entry>) -> Self {
@@ -144,6 +154,8 @@ struct Walk {
     within: Vec<PathBuf>,
     /// Every folder that was entered: without links, and as it was come by.
     entered: BTreeMap<PathBuf, PathBuf>,
+    /// Every link to an image: where it leads, and where it is.
+    links: Vec<(PathBuf, PathBuf)>,
     entries: Vec<Entry>,
 }
 
@@ -172,10 +184,30 @@ impl Walk {
                 }
                 Ok(metadata) if !metadata.is_file() => {}
                 // A link that leads nowhere is refused where the file that it stands for is looked at.
-                _ => self.entries.push(Entry { name, path, packed: None }),
+                _ => {
+                    let link = found.file_type().is_ok_and(|kind| kind.is_symlink()) && is_named(&name);
+                    if let Some(real) = link.then(|| fs::canonicalize(&path).ok()).flatten() {
+                        self.links.push((real, path.clone()));
+                    }
+                    self.entries.push(Entry { name, path, packed: None });
+                }
             }
         }
         self.within.pop();
+        Ok(())
+    }
+
+    /// Refuses a link to an image that is listed under its own name or under that of another link.
+    fn refuse_twice(&self) -> Result<()> {
+        let mut seen = BTreeMap::new();
+        for (real, path) in &self.links {
+            let name = real.file_name().unwrap_or_default();
+            let folder = real.parent().and_then(|folder| self.entered.get(folder));
+            let listed = folder.filter(|_| !hidden(&name.to_string_lossy())).map(|folder| folder.join(name));
+            if let Some(first) = listed.or(seen.insert(real, path.clone())) {
+                return Err(Error::FileTwice { path: path.clone(), first });
+            }
+        }
         Ok(())
     }
 
@@ -189,19 +221,20 @@ impl Walk {
 /// `bytes` of the file at `path`, unpacked if they are compressed by gzip or xz.
 pub(crate) fn unpacked(path: &Path, bytes: Bytes) -> Result<Bytes> {
     if bytes.starts_with(b"\x1f\x8b") {
-        read_all(path, "gzip", MultiGzDecoder::new(&bytes[..]))
+        read_all(path, "gzip", bytes.len(), MultiGzDecoder::new(&bytes[..]))
     } else if bytes.starts_with(b"\xfd7zXZ\0") {
         let most = memory_allowed().and_then(|allowed| u32::try_from(allowed / 1024).ok());
         let most = most.map_or(XZ_MEMORY_KIB, |kib| kib.min(XZ_MEMORY_KIB));
-        read_all(path, "xz", XzReader::new_mem_limit(&bytes[..], true, most))
+        read_all(path, "xz", bytes.len(), XzReader::new_mem_limit(&bytes[..], true, most))
     } else {
         Ok(bytes)
     }
 }
 
-fn read_all(path: &Path, format: &'static str, reader: impl Read) -> Result<Bytes> {
+fn read_all(path: &Path, format: &'static str, packed: usize, reader: impl Read) -> Result<Bytes> {
     // What is read grows by doubling, and both halves are there while it is moved.
     let most = memory_allowed().map_or(MOST_UNPACKED, |allowed| MOST_UNPACKED.min(allowed / 3));
+    let most = most.min(LITTLE_UNPACKED.saturating_add(MOST_RATIO.saturating_mul(packed as u64)));
     let mut out = Vec::new();
     let read = catch_panic(|| reader.take(most + 1).read_to_end(&mut out));
     let read = read.ok_or_else(|| Error::malformed(path, format, "its contents contradict each other"))?;

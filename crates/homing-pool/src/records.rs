@@ -61,7 +61,7 @@ impl<'a> Records<'a> {
         match open_quote(self.bytes, self.start, self.separator) {
             None => Ok(()),
             Some(at) => {
-                let line = self.bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+                let line = self.bytes[..at].split(|byte| *byte == b'\n').count();
                 Err(Error::OpenQuote { path: self.path.to_owned(), line })
             }
         }

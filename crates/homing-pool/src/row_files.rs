@@ -28,10 +28,10 @@ pub(crate) fn array(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
     match (&tensor.header.dtype, tensor.header.shape.len()) {
         (Dtype::Integer { .. }, 1) => {
             let indices = tensor.integers(path)?.into_iter().enumerate();
-            let numbers = indices
-                .map(|(row, value)| usize::try_from(value).map_err(|_| not_an_index(path, row, &value.to_string())))
-                .collect::<Result<_>>()?;
-            Ok(Some(RowList::Numbers { path: path.to_owned(), numbers }))
+            // As picks are written, so that an array is never one of ids.
+            let indices = indices
+                .map(|(row, value)| usize::try_from(value).map_err(|_| not_an_index(path, row, &value.to_string())));
+            Ok(Some(RowList::Indices(indices.collect::<Result<_>>()?)))
         }
         (Dtype::Unicode(_) | Dtype::Ascii(_), 1) => Ok(Some(RowList::Ids(tensor.texts(path)?))),
         (_, 2) => Ok(None),

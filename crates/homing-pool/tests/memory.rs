@@ -174,3 +174,51 @@ fn a_small_file_that_decodes_to_more_than_is_allowed_is_refused_before_it_is_dec
         println!("{said}");
     }
 }
+
+/// What may be used by the process that opens texts of more than half of it, and what it may take in truth.
+const TEXTS_LIMIT_KB: usize = 2_000_000;
+const TEXTS_PEAK_KB: u64 = 200_000;
+
+#[test]
+#[ignore = "opens a file for the other test, under its limit"]
+fn open_and_tell_the_peak() {
+    let Some(path) = std::env::var_os(FILE).map(PathBuf::from) else { return };
+    let message = Pool::open(&path, &ReadOptions::default()).map(drop).unwrap_err().to_string();
+    assert!(message.contains("of memory once it is decoded, but"), "{message}");
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak: u64 = peak.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
+    assert!(peak < TEXTS_PEAK_KB, "{peak} kB were taken before {message}");
+}
+
+#[test]
+fn a_long_text_for_very_many_rows_is_refused_before_it_is_copied() {
+    let shell = |command: &str| {
+        let mut process = Command::new("sh");
+        process.arg("-c").arg(format!("ulimit -v {TEXTS_LIMIT_KB} || exit 77; {command}"));
+        process
+    };
+    if shell("true").status().unwrap().code() == Some(77) {
+        println!("skipped: this shell cannot limit the address space (ulimit -v)");
+        return;
+    }
+    let rows = 4000;
+    let words = Arc::new(StringArray::from(vec!["x".repeat(512 * 1024)]));
+    let ids: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(Int32Array::from(vec![0; rows]), words));
+    let item = Arc::new(Field::new("item", DataType::Float32, false));
+    let lists = FixedSizeListArray::new(item, 1, Arc::new(Float32Array::from(vec![0.5; rows])), None);
+    let table = RecordBatch::try_from_iter([("id", ids), ("x", Arc::new(lists) as ArrayRef)]).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    write_parquet(&directory.path().join("texts.parquet"), [table.clone()]);
+    write_arrow(&directory.path().join("texts.arrow"), None, [table]);
+    for entry in fs::read_dir(directory.path()).unwrap() {
+        let output = shell("exec \"$0\" \"$@\"")
+            .arg(std::env::current_exe().unwrap())
+            .args(["open_and_tell_the_peak", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+            .env(FILE, entry.unwrap().path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    }
+}

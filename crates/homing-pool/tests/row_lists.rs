@@ -71,7 +71,7 @@ fn our_own_picks_read_back() {
         let path = directory.path().join(name);
         write_picks(&path, &picks, 5, None).unwrap();
         match RowList::open(&path).unwrap() {
-            RowList::Numbers { numbers, .. } if name == "p.npy" => assert_eq!(numbers, [4, 0, 3]),
+            RowList::Indices(indices) if name == "p.npy" => assert_eq!(indices, [4, 0, 3]),
             RowList::Named { indices, ids } if name == "p.parquet" => {
                 assert_eq!((indices, ids), (vec![0, 3, 4], texts(&["0", "3", "4"])));
             }
@@ -104,8 +104,8 @@ fn numbers_without_a_word_for_what_they_are() {
     assert_numbers("r.csv", b"3\n1\n", &[3, 1]);
     assert_numbers("r.txt", b"3\n\n 1 \r\n", &[3, 1]);
     assert_numbers("r.jsonl", b"3\n1\n", &[3, 1]);
-    assert_numbers("r.npy", &npy("<i8", false, "(2,)", &[3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]), &[3, 1]);
-    assert_numbers("r.npy", &npy("|u1", false, "(2,)", &[3, 1]), &[3, 1]);
+    assert_indices("r.npy", &npy("<i8", false, "(2,)", &[3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]), &[3, 1]);
+    assert_indices("r.npy", &npy("|u1", false, "(2,)", &[3, 1]), &[3, 1]);
     // What is not written as a row number is an id.
     assert_ids("r.txt", b"3\n01\n", &["3", "01"]);
     assert_ids("r.txt", b"3\n+1\n", &["3", "+1"]);

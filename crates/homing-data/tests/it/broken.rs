@@ -121,6 +121,31 @@ mod links {
     }
 
     #[test]
+    fn an_image_under_two_names_is_refused() {
+        for (link, to) in [("cat/x.png", "../dog/1.png"), ("dog/x.png", "1.png")] {
+            let folder = tempfile::tempdir().unwrap();
+            write(folder.path(), "cat/1.png", plain(2, 2, [1; 3]));
+            write(folder.path(), "dog/1.png", plain(2, 2, [2; 3]));
+            symlink(to, folder.path().join(link)).unwrap();
+            assert_says(
+                &refusal(folder.path()),
+                &["dog/1.png and", link, "are the same file", "remove one of the links"],
+            );
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (set, store) = (folder.path().join("set"), folder.path().join("store"));
+        write(&store, "1.png", plain(2, 2, [1; 3]));
+        write(&store, "2.png", plain(2, 2, [2; 3]));
+        write(&set, "cat/0.png", plain(2, 2, [3; 3]));
+        symlink(store.join("1.png"), set.join("cat/1.png")).unwrap();
+        symlink(store.join("2.png"), set.join("cat/2.png")).unwrap();
+        assert_eq!(opened(&set).train.ids.len(), 3);
+        fs::create_dir(set.join("dog")).unwrap();
+        symlink(store.join("2.png"), set.join("dog/2.png")).unwrap();
+        assert_says(&refusal(&set), &["cat/2.png and", "dog/2.png are the same file"]);
+    }
+
+    #[test]
     fn a_folder_under_two_names_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "cat/1.png", plain(2, 2, [1; 3]));

@@ -48,6 +48,29 @@ fn broken_archives() {
 }
 
 #[test]
+fn a_name_that_stands_twice_in_an_archive_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set.tar");
+    let files =
+        [("cat/1.png", plain(2, 2, [1; 3])), ("dog/1.png", plain(2, 2, [2; 3])), ("./cat/1.png", plain(2, 2, [3; 3]))];
+    fs::write(&path, tar(&files[..2])).unwrap();
+    assert_eq!(opened(&path).train.ids.len(), 2);
+    fs::write(&path, tar(&files)).unwrap();
+    assert_says(&refusal(&path), &["set.tar holds cat/1.png twice", "write it again"]);
+}
+
+#[test]
+fn an_archive_of_zeros_is_refused_long_before_it_is_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zeros.tar.gz");
+    let packed = gzip(&vec![0; 200 << 20]);
+    let most = (64 << 20) + 100 * packed.len();
+    assert!(most < 100 << 20, "{} bytes", packed.len());
+    fs::write(&path, packed).unwrap();
+    assert_says(&refusal(&path), &["zeros.tar.gz takes more than", &most.to_string(), "unpack it first"]);
+}
+
+#[test]
 fn what_is_no_data_set() {
     let folder = tempfile::tempdir().unwrap();
     assert_says(&refusal(folder.path()), &["is no data set that can be read"]);

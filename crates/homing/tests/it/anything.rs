@@ -230,7 +230,7 @@ impl Data {
         let dim = draw.one(&[1, 2, 5]);
         let targets = draw.one(&[0, 1, 4, 9]);
         if draw.chance(0.15) {
-            return Self::of_matrix(draw, rows.min(300), targets);
+            return Ok(Self::of_matrix(draw, rows.min(300), targets));
         }
         let target_dim = if draw.is_odd() { dim + 1 } else { dim };
         let row_numbers = |draw: &mut Draw, low: f64, high: f64| {
@@ -259,7 +259,7 @@ impl Data {
     }
 
     /// A kernel matrix, which may be none.
-    fn of_matrix(draw: &mut Draw, rows: usize, targets: usize) -> homing::Result<Self> {
+    fn of_matrix(draw: &mut Draw, rows: usize, targets: usize) -> Self {
         let all = rows + targets;
         let points = draw.rows(all, 4, 1.0);
         let mut matrix = vec![0.0; all * all];
@@ -281,7 +281,7 @@ impl Data {
         if draw.is_odd() {
             pool[0] = draw.number();
         }
-        Ok(Self {
+        Self {
             pool,
             dim: 1,
             targets: (targets > 0).then(|| Precomputed::points(rows..all)),
@@ -295,7 +295,7 @@ impl Data {
             noise_vars: None,
             costs: None,
             groups: None,
-        })
+        }
     }
 
     fn answer(&self, plan: &Plan) -> homing::Result<Selection> {
@@ -383,10 +383,7 @@ proptest! {
     #[test]
     fn every_task_and_plan_is_answered_or_refused_in_one_sentence(seed: u64) {
         let mut draw = Draw::new(seed);
-        let size = match draw.is_odd() {
-            true => draw.number(),
-            false => draw.one(&[1.0, 1.0, 1e-40, 1e40, 30.0]),
-        };
+        let size = if draw.is_odd() { draw.number() } else { draw.one(&[1.0, 1.0, 1e-40, 1e40, 30.0]) };
         let size = if size.is_finite() { size.abs() } else { 1.0 };
         let data = match Data::draw(&mut draw, size.max(5e-324)) {
             Ok(data) => data,
