@@ -39,16 +39,25 @@ pub(crate) fn check_count(what: &'static str, count: usize) -> Result<()> {
 
 /// Refuses a noise that is none, or whose square is out of range.
 pub(crate) fn check_noise(noise: Noise) -> Result<()> {
+    const NONE: &str =
+        "it must be a positive number, since an observation without noise would carry infinite information";
     let (name, value, range, expected) = match noise {
-        Noise::Std(std) => ("the noise", std, 1e-70..=1e70, "it must lie between 1e-70 and 1e70"),
-        Noise::Relative(share) => ("the relative noise", share, 1e-30..=1e60, "it must lie between 1e-30 and 1e60"),
+        Noise::Std(std) => {
+            let ends = ["it must lie between 1e-70 and 1e70; raise it", "it must lie between 1e-70 and 1e70; lower it"];
+            ("the noise", std, 1e-70..=1e70, ends)
+        }
+        Noise::Relative(share) => {
+            let ends = ["it must lie between 1e-30 and 1e60; raise it", "it must lie between 1e-30 and 1e60; lower it"];
+            ("the relative noise", share, 1e-30..=1e60, ends)
+        }
     };
-    let none = "it must be a positive number, since an observation without noise would carry infinite information";
-    match value {
-        value if range.contains(&value) => Ok(()),
-        value if value > 0.0 => Err(Error::Setting { name, value, expected }),
-        value => Err(Error::Setting { name, value, expected: none }),
-    }
+    let expected = match value {
+        value if range.contains(&value) => return Ok(()),
+        value if value > 1.0 => expected[1],
+        value if value > 0.0 => expected[0],
+        _ => NONE,
+    };
+    Err(Error::Setting { name, value, expected })
 }
 
 /// Refuses noise variances of rows that are out of range.
@@ -224,7 +233,7 @@ mod tests {
     #[test]
     fn a_noise_that_is_positive_is_told_its_range() {
         let said = |noise| check_noise(noise).unwrap_err().to_string();
-        assert_eq!(said(Noise::Std(1e160)), "the noise is 1e160; it must lie between 1e-70 and 1e70");
+        assert_eq!(said(Noise::Std(1e160)), "the noise is 1e160; it must lie between 1e-70 and 1e70; lower it");
         assert!(said(Noise::Std(0.0)).contains("it must be a positive number"));
         assert!(said(Noise::Std(f64::NAN)).contains("it must be a positive number"));
         assert!(said(Noise::Relative(1e61)).contains("between 1e-30 and 1e60"));

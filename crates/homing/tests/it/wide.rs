@@ -39,8 +39,8 @@ impl Data {
         let mut rng = rng(21);
         let mut pool = uniform_rows(&mut rng, rows, NARROW);
         pool.iter_mut().for_each(|x| x[NARROW - 4..].fill(0.0));
-        let copied = pool[2].clone();
-        pool[5].copy_from_slice(&copied);
+        let copy = pool[2].clone();
+        pool[5] = copy;
         pool[7].fill(0.0);
         let [targets, observed] = [5, 2].map(|count| view(&uniform_rows(&mut rng, count, NARROW)));
         let probabilities = (0..rows).flat_map(|i| [0.01 * (i % 90) as f64, 1.0 - 0.01 * (i % 90) as f64]).collect();
