@@ -208,7 +208,7 @@ impl Inputs {
         };
         let (mut observed_rows, mut observed_points) = (Vec::new(), None);
         if let Some(path) = files.observed {
-            match RowList::open(path)? {
+            match RowList::open(path)?.in_order_of(source.pool.side_by_side())? {
                 RowList::Embeddings(pool) => observed_points = Some(pool),
                 rows => observed_rows = rows_of(rows, &source.pool, path)?,
             }

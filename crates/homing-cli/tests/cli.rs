@@ -69,6 +69,17 @@ fn rules_lists_the_whole_table() {
 }
 
 #[test]
+fn observed_embeddings_are_matched_by_the_names_of_their_columns() {
+    let folder = Folder::new();
+    folder.write("known.csv", "x,y,z\n0.9,0.1,0.2\n-0.3,0.7,0.1\n");
+    folder.write("turned.csv", "z,note,y,x\n0.2,a,0.1,0.9\n0.1,b,0.7,-0.3\n");
+    folder.write("short.csv", "x,z\n0.9,0.2\n");
+    let picks = |file: &str| folder.succeeds(&format!("{SELECT} -n 4 --observed {file} --out - -q"));
+    assert_eq!(picks("known.csv"), picks("turned.csv"));
+    folder.refuses(&format!("{SELECT} -n 4 --observed short.csv"), &["short.csv lacks 'y'"]);
+}
+
+#[test]
 fn picks_written_are_rows_observed_in_any_format() {
     let folder = Folder::new();
     let whole = rows_of(&folder.succeeds(&format!("{SELECT} -n 8 --out - -q")));

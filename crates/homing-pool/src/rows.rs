@@ -55,6 +55,18 @@ impl RowList {
         Self::parse(path, format, &map(path)?)
     }
 
+    /// The same, where embeddings that are columns of numbers side by side are those of these names, in this order: the
+    /// pool's ([`Pool::side_by_side`]).
+    pub fn in_order_of(self, columns: &[String]) -> Result<Self> {
+        match self {
+            RowList::Embeddings(pool) if !columns.is_empty() && !pool.side_by_side().is_empty() => {
+                let options = ReadOptions { side_by_side: columns.to_vec(), ..ReadOptions::default() };
+                Pool::open(pool.path(), &options).map(RowList::Embeddings)
+            }
+            other => Ok(other),
+        }
+    }
+
     /// The rows of a pool that are named; none where embeddings are. A pool that is no file has row numbers alone.
     pub fn rows_of(self, pool: Option<&Pool>) -> Result<Option<Vec<usize>>> {
         match (self, pool) {

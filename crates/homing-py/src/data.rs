@@ -182,17 +182,9 @@ impl Data {
 
     /// The rows of this pool that a file names, or the embeddings that it holds.
     fn named(&self, py: Python<'_>, path: PathBuf) -> PyResult<(Option<Vec<usize>>, Option<Data>)> {
-        match py.detach(|| RowList::open(&path)).map_err(unreadable)? {
-            RowList::Embeddings(pool) => {
-                let pool = match self.columns() {
-                    Some(side_by_side) if !pool.side_by_side().is_empty() => {
-                        let options = ReadOptions { side_by_side, ..ReadOptions::default() };
-                        py.detach(|| Pool::open(&path, &options)).map_err(unreadable)?
-                    }
-                    _ => pool,
-                };
-                Ok((None, Some(Self::new(py, Held::File(Box::new(pool)))?)))
-            }
+        let columns = self.columns().unwrap_or_default();
+        match py.detach(|| RowList::open(&path)?.in_order_of(&columns)).map_err(unreadable)? {
+            RowList::Embeddings(pool) => Ok((None, Some(Self::new(py, Held::File(Box::new(pool)))?))),
             list => Ok((list.rows_of(self.file()).map_err(unreadable)?, None)),
         }
     }
