@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-use crate::error::quoted;
+use crate::error::{one_line, quoted};
 use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
 use crate::pool::Contents;
 use crate::room::Room;
@@ -28,8 +28,13 @@ pub(crate) fn columns(schema: &Schema) -> Vec<Column> {
         .collect()
 }
 
+/// A type in words, for a message; the names of its parts come from the file.
+pub(crate) fn kind(data_type: &DataType) -> String {
+    one_line(&data_type.to_string())
+}
+
 fn role(data_type: &DataType) -> (Role, String) {
-    let kind = data_type.to_string();
+    let kind = kind(data_type);
     match data_type {
         DataType::FixedSizeList(item, _) | DataType::List(item) | DataType::LargeList(item) => {
             let inner = item.data_type();
@@ -58,7 +63,7 @@ pub fn embedding_column(schema: &Schema, name: Option<&str>) -> Result<usize> {
 /// Refuses nulls and rows of different lengths by their number, counted from `row`; `path` and `column` say where they are.
 pub fn list_numbers(path: &Path, row: usize, column: &str, array: &ArrayRef) -> Result<(ArrayRef, usize)> {
     if role(array.data_type()).0 != Role::Floats {
-        let (name, kind) = (quoted(column), array.data_type().to_string());
+        let (name, kind) = (quoted(column), kind(array.data_type()));
         return Err(Error::WrongColumn {
             path: path.to_owned(),
             name,
@@ -93,9 +98,9 @@ impl Table {
             Some((ours, theirs)) => format!(
                 "it has column {} ({}) where they have {} ({})",
                 quoted(theirs.name()),
-                theirs.data_type(),
+                kind(theirs.data_type()),
                 quoted(ours.name()),
-                ours.data_type()
+                kind(ours.data_type())
             ),
             None if self.layout != table.layout => "its columns are in another order".to_owned(),
             None => return Ok(positions),

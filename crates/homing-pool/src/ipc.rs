@@ -124,13 +124,62 @@ fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
     Ok(bytes.slice(start..at))
 }
 
-/// Bytes that a compressed region claims to hold; none if they are more than any compression could put there.
+/// Bytes that a compressed region claims to hold, or that its decoder makes of it; none if they are more than any compression
+/// could put there.
 fn inflated(body: &[u8], region: &Region) -> Option<u64> {
     let start = usize::try_from(region.offset()).unwrap_or(usize::MAX);
     let length = usize::try_from(region.length()).unwrap_or(0);
     // An empty region begins where the next one does, whose claim is not its own.
     let compressed = body.get(start..).map(|rest| &rest[..length.min(rest.len())])?;
-    let claim = compressed.first_chunk::<8>().map_or(0, |claim| i64::from_le_bytes(*claim));
-    let claim = u64::try_from(claim).unwrap_or(0);
-    (claim <= (compressed.len() as u64).saturating_mul(COMPRESSION_RATIO)).then_some(claim)
+    let Some((claim, frames)) = compressed.split_first_chunk::<8>() else { return Some(0) };
+    let claim = u64::try_from(i64::from_le_bytes(*claim)).unwrap_or(0);
+    let possible = claim <= (compressed.len() as u64).saturating_mul(COMPRESSION_RATIO);
+    // The decoder of LZ4 goes on beyond the claim.
+    possible.then(|| claim.max(lz4_frame(frames).unwrap_or(0)))
+}
+
+/// Bytes that the blocks of an LZ4 frame can hold at most; none if `bytes` are no such frame.
+fn lz4_frame(bytes: &[u8]) -> Option<u64> {
+    const FRAME: [u8; 4] = 0x184D_2204u32.to_le_bytes();
+    const OLD_FRAME: [u8; 4] = 0x184C_2102u32.to_le_bytes();
+    let (flags, largest, mut rest) = match bytes.split_first_chunk()? {
+        (&OLD_FRAME, rest) => (0, 8 << 20, rest),
+        (&FRAME, rest) => {
+            let (&[flags, sizes], rest) = rest.split_first_chunk()?;
+            let skipped = 1 + 8 * usize::from(flags >> 3 & 1) + 4 * usize::from(flags & 1);
+            (flags, 1u64 << (8 + 2 * u32::from(sizes >> 4 & 7).max(4)), rest.get(skipped..)?)
+        }
+        _ => return None,
+    };
+    let mut total = 0u64;
+    while let Some((&size, after)) = rest.split_first_chunk() {
+        let size = u32::from_le_bytes(size);
+        let stored = size & 0x7fff_ffff;
+        if stored == 0 {
+            break;
+        }
+        let most = if size == stored { largest.min(u64::from(stored).saturating_mul(255)) } else { u64::from(stored) };
+        total = total.saturating_add(most);
+        rest = after.get(stored as usize + 4 * usize::from(flags >> 4 & 1)..).unwrap_or_default();
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_blocks_of_an_lz4_frame_are_counted() {
+        let front = |flags: u8, sizes: u8| [&[0x04, 0x22, 0x4D, 0x18, flags, sizes][..], &[0]].concat();
+        let block = |size: u32| [&size.to_le_bytes()[..], &vec![7; (size & 0x7fff_ffff) as usize]].concat();
+        let frame = |front: Vec<u8>, blocks: &[u32]| {
+            [front, blocks.iter().flat_map(|&size| block(size)).collect(), vec![0; 4]].concat()
+        };
+        assert_eq!(lz4_frame(&frame(front(0x60, 0x40), &[1000, 1000])), Some(2 * 64 * 1024));
+        assert_eq!(lz4_frame(&frame(front(0x60, 0x70), &[10, 0x8000_0000 | 20])), Some(10 * 255 + 20));
+        assert_eq!(lz4_frame(&frame(vec![0x02, 0x21, 0x4C, 0x18], &[100_000])), Some(8 << 20));
+        assert_eq!(lz4_frame(b"no frame"), None);
+        assert_eq!(lz4_frame(&front(0x60, 0x40)), Some(0));
+    }
 }

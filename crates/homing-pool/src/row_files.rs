@@ -10,6 +10,7 @@ use arrow_schema::{DataType, SchemaRef};
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::arrow::kind;
 use crate::error::quoted;
 use crate::guard::caught;
 use crate::layout::positions;
@@ -176,7 +177,7 @@ impl<'a> Naming<'a> {
             return Err(Error::WrongColumn {
                 path: path.to_owned(),
                 name: quoted(field.name()),
-                kind: field.data_type().to_string(),
+                kind: kind(field.data_type()),
                 expected: "ids are texts or numbers",
             });
         }

@@ -333,6 +333,16 @@ fn ids_that_cannot_be_read_are_refused_and_not_replaced_by_row_numbers() {
 }
 
 #[test]
+fn names_within_a_type_reach_no_message_raw() {
+    let item = Arc::new(Field::new("\u{1b}[31m\n", DataType::Float32, false));
+    let lists = FixedSizeListArray::new(item, 1, Arc::new(Float32Array::from(vec![1.0])), None);
+    let table = [batch(vec![("x", Arc::new(lists))])];
+    let options = ReadOptions { label: Some("x".into()), ..ReadOptions::default() };
+    let message = refusal_with("p.arrow", &arrow_stream(&table), &options);
+    assert!(message.contains("FixedSizeList") && !message.chars().any(char::is_control), "{message:?}");
+}
+
+#[test]
 fn an_arrow_stream_that_ends_between_two_batches_is_refused() {
     let table = batch(vec![("x", lists())]);
     let (two, end) = (arrow_stream(&[table.clone(), table.clone()]), 8);
