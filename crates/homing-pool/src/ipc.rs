@@ -177,7 +177,7 @@ mod tests {
             [front, blocks.iter().flat_map(|&size| block(size)).collect(), vec![0; 4]].concat()
         };
         assert_eq!(lz4_frame(&frame(front(0x60, 0x40), &[1000, 1000])), Some(2 * 64 * 1024));
-        assert_eq!(lz4_frame(&frame(front(0x60, 0x70), &[10, 0x8000_0000 | 0x14])), Some(10 * 255 + 20));
+        assert_eq!(lz4_frame(&frame(front(0x60, 0x70), &[10, 0x8000_0014])), Some(10 * 255 + 20));
         assert_eq!(lz4_frame(&frame(vec![0x02, 0x21, 0x4C, 0x18], &[100_000])), Some(8 << 20));
         assert_eq!(lz4_frame(b"no frame"), None);
         assert_eq!(lz4_frame(&front(0x60, 0x40)), Some(0));

@@ -26,7 +26,12 @@
 //! | `.parquet`, `.arrow` (IPC stream or file) | a column of lists of floats, or the number columns side by side |
 //! | `.csv` (separated by `,`, `;` or tabs), `.tsv` | the number columns side by side, or a column of JSON lists |
 //! | `.jsonl`, `.ndjson` | a list a line, or a list in an object a line |
-//! | a directory of `.arrow` or `.parquet` shards | as in the shards, in the order of their names |
+//! | a directory of `.arrow` or `.parquet` shards | as in the shards, those that its `state.json` lists, or all in the order of their names |
+//!
+//! The first line of a table of text names its columns unless all of it are numbers. Numbers that count up from 0 or 1 are names
+//! where nothing below them is a whole number; elsewhere they may be a row as well, and the file is refused.
+//!
+//! A file that decodes to more than the memory that this process may use is refused ([`memory_allowed`]).
 //!
 //! Files that are used in place are mapped into memory and cost none of it, or are read a block of rows at a time where they
 //! take more than half of the memory that this process may use ([`Access`]); they must not be rewritten while the pool is in use.
