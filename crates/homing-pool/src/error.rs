@@ -173,7 +173,7 @@ pub enum Error {
     #[error("{} is read and would be written over; choose another output", shown(.path))]
     OverInput { path: PathBuf },
     /// Something in a run's folder that no run has made.
-    #[error("{} is a link, a pipe or a device, but runs write to their own folder alone; remove it", shown(.path))]
+    #[error("{} is not a regular file but a link, a pipe or a device, and runs write to their own folder alone; remove it", shown(.path))]
     NotOurs { path: PathBuf },
     /// An output inside a folder that is read.
     #[error("{} lies in {}, which is read; choose an output elsewhere", shown(.path), shown(.folder))]
