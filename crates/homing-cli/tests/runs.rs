@@ -263,8 +263,8 @@ fn a_run_writes_through_no_link() {
         fs::rename(&aside, &from).unwrap();
         output
     };
-    refused(&link("results.csv", &victim.join("precious")), &["results.csv is a link"]);
-    refused(&link("lock", &victim.join("precious")), &["lock is a link"]);
+    refused(&link("results.csv", &victim.join("precious")), &["results.csv is not a regular file"]);
+    refused(&link("lock", &victim.join("precious")), &["lock is not a regular file"]);
     refused(&link("itl-3", &victim), &["it is a link, and a run has none"]);
     refused(&link("itl-3/rounds", &victim), &["it is a link, and a run has none"]);
     refused(&link("itl-3/model.safetensors", &victim.join("precious")), &["it is a link"]);
