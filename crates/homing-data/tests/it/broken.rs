@@ -158,9 +158,10 @@ mod links {
     fn a_link_to_a_file_or_to_a_folder_elsewhere_is_followed() {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         write(folder.path(), "cat/1.png", plain(2, 2, [1; 3]));
-        write(elsewhere.path(), "1.png", plain(2, 2, [2; 3]));
-        symlink(elsewhere.path(), folder.path().join("dog")).unwrap();
-        symlink("1.png", folder.path().join("cat/2.png")).unwrap();
+        write(elsewhere.path(), "dogs/1.png", plain(2, 2, [2; 3]));
+        write(elsewhere.path(), "2.png", plain(2, 2, [3; 3]));
+        symlink(elsewhere.path().join("dogs"), folder.path().join("dog")).unwrap();
+        symlink(elsewhere.path().join("2.png"), folder.path().join("cat/2.png")).unwrap();
         assert_eq!(opened(folder.path()).train.ids, ["cat/1.png", "cat/2.png", "dog/1.png"]);
     }
 
