@@ -14,6 +14,10 @@ use crate::{Error, Result};
 /// by channel, and as numbers.
 const COPIES: u64 = 7;
 
+/// Pixels of the largest image that is decoded, 16,384 a side: a file of a few bytes can claim more of them than anybody has
+/// the time for.
+const MOST_PIXELS: u64 = 1 << 28;
+
 /// The names that images end with.
 pub(crate) const EXTENSIONS: [&str; 4] = ["png", "jpg", "jpeg", "webp"];
 
@@ -48,9 +52,13 @@ fn decoder<'a>(path: &Path, bytes: &'a [u8]) -> Result<impl ImageDecoder + 'a> {
     if let Some(lack) = lack(format, bytes) {
         return Err(Error::image(path, &lack));
     }
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > MOST_PIXELS {
+        let detail = format!("it has {width} × {height} pixels, but at most {MOST_PIXELS} in all are decoded");
+        return Err(Error::image(path, &detail));
+    }
     let needed = decoder.total_bytes().saturating_mul(COPIES);
     if !fits_memory(Some(needed)) {
-        let (width, height) = decoder.dimensions();
         let detail = format!("its {width} × {height} pixels do not fit into the memory that may be used");
         return Err(Error::image(path, &detail));
     }

@@ -75,6 +75,18 @@ fn an_image_that_does_not_fit_into_memory_is_refused() {
 }
 
 #[test]
+fn a_small_image_that_claims_more_pixels_than_anybody_has_time_for_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = image::RgbImage::from_pixel(4, 4, image::Rgb([1; 3]));
+    let mut bytes = crate::sample::image(picture, image::ImageFormat::Jpeg);
+    // The height and the width stand five bytes behind the mark of the frame.
+    let frame = bytes.windows(2).position(|mark| mark == [0xff, 0xc0]).unwrap();
+    bytes[frame + 5..frame + 9].copy_from_slice(&[0x89, 0x50, 0x4e, 0x47]);
+    write(folder.path(), "a/1.jpg", &bytes);
+    assert_says(&refusal(folder.path()), &["1.jpg", "20039 × 35152 pixels, but at most 268435456 in all are decoded"]);
+}
+
+#[test]
 fn an_archive_that_ends_behind_a_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set.tar");
