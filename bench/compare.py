@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times homing against what a user would run instead, on one pool, one after the other, and prints ratios.
+"""Times homing and its alternatives on the same pool, one after the other, and prints the ratios.
 
 Usage: bench/compare.py [--rows 1000000] [--dim 512] [--targets 30] [--picks 100] [--threads 2] [--growth]
-Needs: pip install numpy faiss-cpu ; activeft and torch are compared when they are installed.
+Needs: pip install numpy faiss-cpu ; activeft is included in the comparison if it and torch are installed.
 
-Every time is the best of three; every ratio is to one exact Faiss flat search of the targets in the same run. The pool is made
-of unit vectors in clusters with a decaying spectrum, as embeddings of real data have. --growth fits the exponent of the time
-in rows, picks, targets and dimensions.
+Every time is the best of three. Every ratio is relative to one exact Faiss flat search of the targets in the same run. The pool
+consists of unit vectors in clusters with a decaying spectrum, like embeddings of real data. --growth fits the exponent with which
+the time grows in rows, picks, targets and dimensions.
 """
 import argparse
 import math
@@ -24,7 +24,7 @@ HOMING = os.path.join(ROOT, "target", "release", "homing")
 
 
 def parts(rows, dim, clusters=200, seed=0):
-    """The rows of a pool and their clusters, part by part."""
+    """Yield the rows of a pool and their clusters, part by part."""
     rng = np.random.default_rng(seed)
     scale = (np.arange(1, dim + 1) ** -0.7).astype(np.float32)
     rotation = np.linalg.qr(rng.standard_normal((dim, dim)))[0].astype(np.float32)
@@ -54,25 +54,31 @@ def best(run, repeat=3):
 
 
 class Run(typing.NamedTuple):
-    """The whole command on a warm file cache; seconds of it spent choosing; passes over the pool; peak memory in MB."""
+    """One run of the command on a warm file cache."""
 
-    seconds: float
-    choosing: float
-    passes: int
-    memory: int
+    seconds: float  # of the whole command
+    choosing: float  # seconds spent choosing
+    passes: int  # over the pool
+    memory: float  # peak, in MiB
+
+
+def peak_memory(text):
+    """Return the peak memory in MiB that the command printed."""
+    number, unit = re.search(r"peak memory ([\d.]+) (MiB|GiB)", text).groups()
+    return float(number) * (1024 if unit == "GiB" else 1)
 
 
 def homing(folder, rule, picks, threads, repeat=3):
     command = [HOMING, "select", f"{folder}/pool.npy", "--targets", f"{folder}/targets.npy", "-n", str(picks), "--rule", rule]
     command += ["--threads", str(threads), "--out", f"{folder}/picks.csv", "--verbose"]
-    said = []
-    seconds = best(lambda: said.append(subprocess.run(command, check=True, capture_output=True, text=True).stderr), repeat)
+    outputs = []
+    seconds = best(lambda: outputs.append(subprocess.run(command, check=True, capture_output=True, text=True).stderr), repeat)
 
     def least(pattern):
-        return min(float(re.search(pattern, text).group(1)) for text in said)
+        return min(float(re.search(pattern, text).group(1)) for text in outputs)
 
-    choosing = least(r"choosing ([\d.]+) m?s") / (1e3 if re.search(r"choosing [\d.]+ ms", said[0]) else 1)
-    return Run(seconds, choosing, int(least(r"(\d+) passes")), int(least(r"peak memory (\d+) MB")))
+    choosing = least(r"choosing ([\d.]+) m?s") / (1e3 if re.search(r"choosing [\d.]+ ms", outputs[0]) else 1)
+    return Run(seconds, choosing, int(least(r"(\d+) passes")), min(map(peak_memory, outputs)))
 
 
 def save(folder, pool, targets):
@@ -112,7 +118,7 @@ def compare(folder, a):
     scan = best(lambda: index.search(targets, a.picks))
     del index
     print(f"{a.rows:,} x {a.dim} f32, {a.targets} targets, {a.picks} picks, {a.threads} threads\n")
-    print("| what | seconds | ratio to the scan | passes | memory beside the pool, bytes a row |")
+    print("| method | seconds | ratio to the scan | passes | memory in addition to the pool, bytes per row |")
     print("|---|---|---|---|---|")
     print(f"| Faiss flat search of the targets | {scan:.2f} | 1.0 | 1 | |")
     probes = np.ascontiguousarray(pool[:32].T)
@@ -120,13 +126,13 @@ def compare(folder, a):
     print(f"| NumPy pool @ 32 probes | {product:.2f} | {product / scan:.2f} | 1 | |")
     for rule in ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "cosine"]:
         run = homing(folder, rule, a.picks, a.threads)
-        beside = (run.memory * 1e6 - pool.nbytes) / a.rows
-        print(f"| homing {rule} | {run.seconds:.2f} | {run.seconds / scan:.2f} | {run.passes} | {beside:.0f} |", flush=True)
+        additional = (run.memory * 2**20 - pool.nbytes) / a.rows
+        print(f"| homing {rule} | {run.seconds:.2f} | {run.seconds / scan:.2f} | {run.passes} | {additional:.0f} |", flush=True)
     try:
         import torch
         from activeft.acquisition_functions.itl import ITL
     except ImportError:
-        print("\nactiveft is not installed: left out.")
+        print("\nactiveft is not installed, so it is not compared.")
         return
     torch.set_num_threads(a.threads)
     rows = 4000
@@ -134,13 +140,13 @@ def compare(folder, a):
     rule = ITL(target=torch.from_numpy(targets), noise_std=0.1)
     theirs = best(lambda: rule.select_from_minibatch(10, None, torch.from_numpy(pool[:rows].copy()), None), 3)
     ours = homing(folder, "itl", 10, a.threads, 10)
-    print(f"\n{rows:,} rows, 10 picks: activeft's call {theirs:.3f} s, homing's {ours.choosing:.3f} s: {theirs / ours.choosing:.0f} times faster;")
-    print(f"the whole command with its start, reading and writing {ours.seconds:.4f} s: {theirs / ours.seconds:.0f} times")
+    print(f"\n{rows:,} rows, 10 picks: choosing takes activeft {theirs:.3f} s and homing {ours.choosing:.3f} s ({theirs / ours.choosing:.0f} times faster).")
+    print(f"The whole homing command with start, reading and writing takes {ours.seconds:.4f} s ({theirs / ours.seconds:.0f} times faster).")
 
 
 def growth(folder, a):
     base = {"rows": 50_000, "picks": 40, "targets": 30, "dim": 256}
-    print("| grows with | from | to | time grows by | exponent |")
+    print("| variable | from | to | time grows by a factor of | exponent |")
     print("|---|---|---|---|---|")
     for what in base:
         points = []

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs homing on a pool larger than the memory that it may use, and tells its passes in passes of `cat`.
+"""Runs homing on a pool larger than the memory that it may use, and compares each of its passes with `cat`.
 
 Usage: bench/large.py [--rows 4000000] [--dim 512] [--targets 30] [--picks 100] [--threads 2] [--limit 2] [--repeat 2]
        [--map] [--folder DIR]
 Needs: pip install numpy ; Linux, and root for the control group.
 
-Two limits, one after the other: `ulimit -v` on the address space, and a control group on all memory, the file cache included,
-so that every pass comes from the disk. The file is thrown out of the cache before each run. Runs take turns with `cat`, the best
-of each counts. --limit is in GB; --map also times a mapped pool in the control group, for ten minutes at most; --folder keeps pool
-and targets for another run.
+The script tests two limits: `ulimit -v` on the address space, and a control group on all memory including the file cache, which
+forces every pass to read from the disk. The file is evicted from the cache before each run. Runs alternate with `cat`, and the best
+time of each counts. --limit is in GB for `ulimit` and in GiB for the control group. --map also times a mapped pool in the control
+group, for ten minutes at most. --folder keeps the pool and the targets for another run.
 """
 import argparse
 import os
@@ -19,9 +19,9 @@ import time
 
 import numpy as np
 
-from compare import HOMING, ROOT, parts
+from compare import HOMING, ROOT, parts, peak_memory
 
-# Where control groups lie, the file that says so, and the limit of one: version 1, version 2.
+# Root of the control groups, a file that exists if this version is mounted, and the file of the limit: version 1, version 2.
 GROUPS = [
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes"),
     ("/sys/fs/cgroup", "cgroup.controllers", "memory.max"),
@@ -52,7 +52,7 @@ def cold(pool):
 
 
 def group(limit):
-    """A control group of that many bytes, of version 1 or 2; none where it cannot be made."""
+    """Create a control group of version 1 or 2 with this limit in bytes; return None if that is not possible."""
     for root, mark, knob in GROUPS:
         path = f"{root}/homing-bench"
         if not os.path.exists(f"{root}/{mark}"):
@@ -68,18 +68,18 @@ def group(limit):
 
 
 def timed(command, enter, pool):
-    """From a cold cache: seconds on the clock, seconds of the processors, and what was said."""
+    """Run from a cold cache; return wall-clock seconds, processor seconds and the output on standard error."""
     cold(pool)
     shell = ["sh", "-c", f'{enter} && exec "$@"', "sh", *command]
     used, start = os.times(), time.perf_counter()
-    said = subprocess.run(shell, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=MOST_SECONDS)
+    process = subprocess.run(shell, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=MOST_SECONDS)
     seconds, now = time.perf_counter() - start, os.times()
     busy = now.children_user + now.children_system - used.children_user - used.children_system
-    return seconds, busy, said.stderr
+    return seconds, busy, process.stderr
 
 
 def measure(name, enter, command, pool, repeat):
-    """Takes turns with `cat`; the best of each."""
+    """Alternate the command with `cat`, and print the best run of each."""
     cats, runs = [], []
     try:
         for _ in range(repeat):
@@ -88,11 +88,10 @@ def measure(name, enter, command, pool, repeat):
     except subprocess.TimeoutExpired:
         print(f"| {name} | > {MOST_SECONDS} | | | {min(cats):.1f} | | |", flush=True)
         return
-    seconds, busy, said = min(runs)
-    passes = int(re.search(r"(\d+) passes", said).group(1))
-    memory = re.search(r"peak memory (\d+) MB", said).group(1)
+    seconds, busy, output = min(runs)
+    passes = int(re.search(r"(\d+) passes", output).group(1))
     ratio = seconds / passes / min(cats)
-    print(f"| {name} | {seconds:.1f} | {busy:.1f} | {passes} | {min(cats):.1f} | {ratio:.2f} | {memory} |", flush=True)
+    print(f"| {name} | {seconds:.1f} | {busy:.1f} | {passes} | {min(cats):.1f} | {ratio:.2f} | {peak_memory(output):.0f} |", flush=True)
 
 
 def main():
@@ -108,14 +107,14 @@ def main():
         select = [HOMING, "select", pool, "--targets", targets, "-n", str(a.picks), "--threads", str(a.threads), "--verbose"]
         select += ["--out", f"{scratch}/picks.csv"]
         print(f"{a.rows:,} x {a.dim} f32, {os.path.getsize(pool) / 1e9:.1f} GB, {a.targets} targets, {a.picks} picks\n")
-        print("| limit | seconds | of the processors | passes | one `cat` of the pool | pass / `cat` | peak memory, MB |")
+        print("| limit | seconds | processor seconds | passes | seconds of one `cat` | pass / `cat` | peak memory, MiB |")
         print("|---|---|---|---|---|---|---|", flush=True)
         cosine = [*select, "--rule", "cosine"]
         address = f"ulimit -v {a.limit * 1_000_000}"
         measure(f"`{address}`, itl", address, select, pool, a.repeat)
         path = group(a.limit << 30)
         if not path:
-            print("\nno control group can be made here: left out.")
+            print("\nNo control group can be created here, so that limit is not tested.")
             return
         try:
             enter = f"echo $$ > {path}/cgroup.procs"

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Does single precision spoil the picks where the noise is small? Real embeddings of CIFAR-100, the noises of the paper's Table 2.
+"""Measures whether single precision changes the picks when the noise is small, on embeddings of CIFAR-100 with the noises of the paper's Table 2.
 
 Usage: bench/noise.py DATA [--binary target/release/homing] [--seeds 2]
 Needs: pip install numpy pillow safetensors torch activeft ; DATA holds cifar100_webp.tar and efficientnet_lite0.safetensors
 
-EfficientNet-Lite0 learns ten classes for 1, 10 and 100 rounds of 10 picks, and embeds 40 images of every class and 40 held-out ones of the ten. A
-problem is 10 picks of 1,000 candidates for 10 targets. All get the same float32 rows: loss-gradient, (p - e_argmax) x [h, 1] (Eq. 22);
-logit-gradient, with logits in place of p, as in the authors' code; last-layer, h. Each is held against a greedy batch in 80-bit floats of its own
-formula: homing against the rule, no row twice; activeft against its rule (no noise in the ratio of Eq. 21), where rows may repeat; "Eq. 21" is
-activeft with the noise put back. A cell has means of all problems: picks that are in that exact batch, in any order / before the first that
-differs / rows picked again / picks whose score was NaN or infinite / I(y_A; y_picks), computed exactly, as a share of the rule's exact batch's.
+EfficientNet-Lite0 learns ten classes in 1, 10 and 100 rounds of 10 picks. It then embeds 40 images of every class and 40 held-out images of each of
+the ten classes. One problem is to make 10 picks from 1,000 candidates for 10 targets. All methods receive the same float32 rows: loss-gradient,
+(p - e_argmax) x [h, 1] (Eq. 22); logit-gradient, with logits instead of p, as in the authors' code; last-layer, h.
+
+Each method is compared with the greedy batch of its own formula in 80-bit floats. For homing this is the rule without repeated rows. For activeft it
+is the rule of its code, which has no noise in the ratio of Eq. 21 and may repeat rows. "Eq. 21" is activeft with the noise restored.
+
+A table cell holds five means over all problems: picks that are in the exact batch in any order / picks before the first that differs / repeated
+picks / picks whose score was NaN or infinite / I(y_A; y_picks), computed exactly, as a share of that of the rule's exact batch.
 """
 import argparse
 import functools
@@ -30,7 +33,7 @@ from safetensors.numpy import load_file
 
 COMMAND = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "target", "release", "homing")
 POOL, NOISES = 1000, [1e-4, 1e-2, 1, 100]
-# activeft multiplies by an identity matrix of 12,810 x 12,810 in between, which changes nothing
+# activeft would also multiply by an identity matrix of 12,810 x 12,810, which changes nothing but takes time
 GaussianCovarianceMatrix.from_embeddings = staticmethod(lambda Embeddings, Sigma=None: GaussianCovarianceMatrix(Embeddings @ Embeddings.T))
 
 
@@ -42,9 +45,9 @@ class Eq21(ITL):
 
 
 def exact(squares, column, rule, noise, repeat=False, given=None):
-    """The greedy batch, or the one given, and what it tells about the targets in nats."""
+    """Return the greedy batch, or the given one, and its information about the targets in nats."""
     targets, batch, nats = range(POOL, len(squares)), [], 0.0
-    plain, told = [], []  # Cholesky columns of the covariance: those of the picks, and those of targets and picks
+    prior, conditional = [], []  # Cholesky columns of the covariance: those of the picks, and those of targets and picks
 
     def covariance(factor, i):
         return column(i) - sum(v * v[i] for v in factor)
@@ -54,22 +57,22 @@ def exact(squares, column, rule, noise, repeat=False, given=None):
             factor.append(left / np.sqrt(left[i] + noise**2))
 
     for i in targets:
-        observe(i, told)
+        observe(i, conditional)
     for step in range(10):
-        before, after = (squares - sum(v * v for v in factor) for factor in (plain, told))
+        before, after = (squares - sum(v * v for v in factor) for factor in (prior, conditional))
         score = gain = np.log((before + noise**2) / (after + noise**2)) / 2
         if given is None and rule != "itl":
-            score = np.log(before / after) if rule == "ratio" else sum(covariance(plain, a) / np.sqrt(before * before[a]) for a in targets)
+            score = np.log(before / after) if rule == "ratio" else sum(covariance(prior, a) / np.sqrt(before * before[a]) for a in targets)
         allowed = [i for i in range(POOL) if repeat or i not in batch]
         pick = given[step] if given else allowed[int(np.argmax(score[allowed]))]
         batch, nats = [*batch, pick], nats + float(gain[pick])
-        observe(pick, plain, told)
+        observe(pick, prior, conditional)
     return batch, nats
 
 
 def activeft(rule, dtype, rows, noise):
     torch.set_default_dtype(dtype)
-    torch.manual_seed(0)  # it shuffles the rows
+    torch.manual_seed(0)  # activeft shuffles the rows
     rows = torch.from_numpy(rows).to(dtype)
     picks, scores = rule(rows[POOL:], noise_std=noise).select(10, None, rows[:POOL])
     return picks.tolist(), int((~scores.isfinite()).sum())
@@ -83,25 +86,25 @@ def homing(command, at, rule, rows, noise):
     return np.load(f"{at}/picks.npy").tolist(), 0
 
 
-def problems(asked, at):
-    """Candidates, then targets, as seen by networks of several ages: the rows of each embedding."""
-    with tarfile.open(f"{asked.data}/cifar100_webp.tar") as tar:
+def problems(arguments, at):
+    """Yield each embedding's name and its rows, candidates before targets, for networks after different numbers of rounds."""
+    with tarfile.open(f"{arguments.data}/cifar100_webp.tar") as tar:
         for label in range(100):
             sheet = Image.open(io.BytesIO(tar.extractfile(f"webp/class_{label:02}.webp").read())).convert("RGB")
             for tile in [*range(40), *(range(500, 540) if label < 10 else [])]:
                 folder, left, top = f"{at}/data/{'train' if tile < 500 else 'test'}/{label:02}", tile % 30 * 32, tile // 30 * 32
                 os.makedirs(folder, exist_ok=True)
                 sheet.crop((left, top, left + 32, top + 32)).save(f"{folder}/{tile:03}.png")
-    net = [f"{at}/data", "--model", "efficientnet-lite0", "--weights", f"{asked.data}/efficientnet_lite0.safetensors", "--quiet"]
-    learn = "--target-count 100 --targets-a-round 10 --noise-std 1 --batch-size 10 --epochs 5 --go-on --valid-count 0 --test-count 300"
+    net = [f"{at}/data", "--model", "efficientnet-lite0", "--weights", f"{arguments.data}/efficientnet_lite0.safetensors", "--quiet"]
+    learn = "--target-count 100 --targets-per-round 10 --noise-std 1 --picks-per-round 10 --epochs 5 --warm-start --valid-count 0 --test-count 300"
     learn += " --against none --embedding loss-gradient --task 00,01,02,03,04,05,06,07,08,09"
-    for seed, rounds in ((seed, rounds) for seed in range(asked.seeds) for rounds in [1, 10, 100]):
+    for seed, rounds in ((seed, rounds) for seed in range(arguments.seeds) for rounds in [1, 10, 100]):
         run, rng, parts = f"{at}/{rounds}-{seed}", np.random.default_rng([seed, rounds]), []
         learned = f"{run}/itl-{seed}/model.safetensors"
         commands = [f"finetune {learn} --rounds {rounds} --seed {seed} --run {run}"]
         commands += [f"embed --part {part} --learned {learned} --out {run}/{part}.safetensors" for part in ["train", "test"]]
         for command in commands:
-            subprocess.run([asked.binary, *command.split(), *net], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([arguments.binary, *command.split(), *net], check=True, stdout=subprocess.DEVNULL)
         for part, count in [("train", POOL), ("test", 10)]:
             made = load_file(f"{run}/{part}.safetensors")
             of = rng.choice(len(made["labels"]), count, replace=False)
@@ -118,15 +121,15 @@ def main():
     parser.add_argument("data")
     parser.add_argument("--binary", default=COMMAND)
     parser.add_argument("--seeds", type=int, default=2)
-    asked, found = parser.parse_args(), {}
+    arguments, found = parser.parse_args(), {}
     with tempfile.TemporaryDirectory() as at:
         arms = []
         for rule, own, theirs in [("itl", "ratio", ITL), ("ctl", "ctl", CTL)]:
-            arms.append((rule, "homing", rule, False, functools.partial(homing, asked.binary, at, rule)))
+            arms.append((rule, "homing", rule, False, functools.partial(homing, arguments.binary, at, rule)))
             for bits, dtype in [(32, torch.float32), (64, torch.float64)]:
                 arms.append((rule, f"activeft, float{bits}", own, True, functools.partial(activeft, theirs, dtype)))
         arms.insert(3, ("itl", "Eq. 21, float32", "itl", True, functools.partial(activeft, Eq21, torch.float32)))
-        for embedding, rows in problems(asked, at):
+        for embedding, rows in problems(arguments, at):
             long = rows.astype(np.longdouble)
             oracle = functools.partial(exact, (long**2).sum(1), functools.cache(lambda i, long=long: long @ long[i]))
             for noise, (rule, name, own, repeat, pick) in ((noise, arm) for noise in NOISES for arm in arms):
@@ -135,11 +138,11 @@ def main():
                 share = 100 * oracle(rule, noise, given=picks)[1] / oracle(rule, noise)[1]
                 row = [(Counter(picks) & Counter(best)).total(), same, 10 - len({*picks}), broken, share]
                 found.setdefault((embedding, rule, name), {}).setdefault(noise, []).append(row)
-    print("| embedding | rule | by |" + "".join(f" {noise:g} |" for noise in NOISES) + "\n" + "|---" * 7 + "|")
+    print("| embedding | rule | method |" + "".join(f" {noise:g} |" for noise in NOISES) + "\n" + "|---" * 7 + "|")
     for key, cells in found.items():
         means = [" / ".join(f"{mean:.3g}" for mean in np.mean(cells[noise], 0)) + " %" for noise in NOISES]
         print("| " + " | ".join([*key, *means]) + " |")
-    print(f"\n{3 * asked.seeds} problems of each embedding")
+    print(f"\n{3 * arguments.seeds} problems per embedding")
 
 
 if __name__ == "__main__":

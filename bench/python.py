@@ -1,9 +1,9 @@
-"""What homing.select adds to the core: seconds and memory.
+"""Measures the time and memory that `homing.select` needs in addition to the core.
 
     cargo build --release && maturin develop --release -m crates/homing-py/Cargo.toml && python bench/python.py
 
-The seconds are those of the whole call less those that the core took in it, the least of ten calls. The memory is the growth of what the process holds
-beside mapped files during the first call; beside it, the most that the command holds on the same rows, which it maps.
+The time is that of the whole call minus the time that the core took in it, the minimum of ten calls. The memory is the growth of the process without
+mapped files during the first call. For comparison, the script prints the peak memory of the command on the same rows, which it maps.
 """
 
 import argparse
@@ -21,21 +21,21 @@ import numpy as np
 COMMAND = os.path.join(os.path.dirname(__file__), "..", "target", "release", "homing")
 
 
-def held(process="self"):
-    """What a process holds beside mapped files, in bytes."""
+def memory_of(process="self"):
+    """Return the memory of a process without mapped files, in bytes."""
     try:
         return 1024 * int(re.search(r"RssAnon:\s*(\d+)", open(f"/proc/{process}/status").read()).group(1))
     except (OSError, AttributeError):
-        return 0  # it has ended
+        return 0  # the process has ended
 
 
-def most_held(process, under_way):
-    """The most that it held while something was under way."""
-    most = 0
-    while under_way():
-        most = max(most, held(process))
+def peak_memory_of(process, is_running):
+    """Return the peak memory of a process while `is_running()` is true."""
+    peak = 0
+    while is_running():
+        peak = max(peak, memory_of(process))
         time.sleep(0.002)
-    return most
+    return peak
 
 
 def main():
@@ -51,10 +51,10 @@ def main():
     targets = rng.standard_normal((30, given.dim), dtype=np.float32)
     homing.select(pool[:2000], targets, 3, progress=False)
 
-    before = held()
+    before = memory_of()
     with ThreadPoolExecutor(1) as thread:
         call = thread.submit(homing.select, pool, targets, given.n, threads=2, progress=False)
-        grown = most_held("self", lambda: not call.done()) - before
+        in_python = peak_memory_of("self", lambda: not call.done()) - before
     added = []
     for _ in range(10):
         start = time.perf_counter()
@@ -66,11 +66,14 @@ def main():
         np.save(f"{folder}/targets.npy", targets)
         arguments = ["select", f"{folder}/pool.npy", "--targets", f"{folder}/targets.npy", "-n", str(given.n), "--threads", "2"]
         command = subprocess.Popen([COMMAND, *arguments, "--pool-access", "map", "--quiet"])
-        beside = most_held(command.pid, lambda: command.poll() is None)
-    share = (grown - beside) / pool.nbytes
+        in_command = peak_memory_of(command.pid, lambda: command.poll() is None)
+    share = (in_python - in_command) / pool.nbytes
     print(f"{given.rows:,} x {given.dim} float32, {given.n} picks, Python {sys.version.split()[0]}")
-    print(f"a call takes {1e3 * min(added):.2f} ms beside the core, the median of ten is {1e3 * sorted(added)[5]:.2f} ms")
-    print(f"memory beside the pool: {grown / 1e6:.0f} MB in Python, {beside / 1e6:.0f} MB in the command; {share:.2%} of the pool added")
+    print(f"a call takes {1e3 * min(added):.2f} ms in addition to the core; the median of ten calls is {1e3 * sorted(added)[5]:.2f} ms")
+    print(
+        f"memory in addition to the pool: {in_python / 2**20:.0f} MiB in Python, {in_command / 2**20:.0f} MiB in the command; "
+        f"the difference is {share:.2%} of the pool"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Times an epoch of the MNIST experiment's CNN in homing and in PyTorch, one after the other, and prints ratios.
+"""Times one epoch of the CNN of the MNIST experiment in homing and then in PyTorch, and prints the ratios.
 
 Usage: bench/train.py [--threads 2] [--binary target/release/examples/speed]
 Needs: pip install torch numpy
 
-Each time is the best of three: an epoch over n images of 28 x 28 pixels at 64 a step, Adam, dropout as in the paper's network.
+Each time is the best of three. An epoch covers n images of 28 x 28 pixels in minibatches of 64, with Adam, and with dropout as in the paper's network.
 """
 import argparse
 import os
@@ -54,17 +54,17 @@ def epoch_ms(count):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--binary", help="the example `speed`, where it is built already")
-    asked = parser.parse_args()
-    threads = asked.threads
+    parser.add_argument("--binary", help="path of the example `speed`, if it is already built")
+    arguments = parser.parse_args()
+    threads = arguments.threads
     torch.set_num_threads(threads)
     command = ["cargo", "run", "--release", "--quiet", "-p", "homing-train", "--example", "speed"]
-    command = [os.path.abspath(asked.binary)] if asked.binary else command
+    command = [os.path.abspath(arguments.binary)] if arguments.binary else command
     environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}
-    said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, env=environment).stdout
-    print(f"{threads} threads\n\n| images | homing, ms an epoch | PyTorch, ms an epoch | ratio | homing, images/s |")
+    output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, env=environment).stdout
+    print(f"{threads} threads\n\n| images | homing, ms per epoch | PyTorch, ms per epoch | ratio | homing, images/s |")
     print("|---|---|---|---|---|")
-    for line in said.splitlines():
+    for line in output.splitlines():
         count, ours = int(line.split()[0]), float(line.split()[1])
         theirs = epoch_ms(count)
         print(f"| {count:,} | {ours:.1f} | {theirs:.1f} | {ours / theirs:.2f} | {1e3 * count / ours:,.0f} |", flush=True)

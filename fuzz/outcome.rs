@@ -1,8 +1,8 @@
-//! What every reader promises of a file that it refuses.
+//! Checks the errors of readers.
 
 use std::fmt::Display;
 
-/// One line, however broken the file.
+/// Panics unless the error, if there is one, is one line without control characters.
 pub fn refusal_is_one_line<T, E: Display>(outcome: &Result<T, E>) {
     if let Err(error) = outcome {
         let message = error.to_string();

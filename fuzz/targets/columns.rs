@@ -1,10 +1,10 @@
-//! Any bytes, under any extension or as `.txt`: a column of texts, numbers, a list of rows, or an error of one line.
+//! Reads any bytes with any extension as a column of texts, a table of numbers or a list of rows. Errors must be one line.
 #![no_main]
 
 #[path = "../outcome.rs"]
 mod outcome;
 
-use homing_pool::{Format, RowList, Values, column_from_bytes};
+use homing_pool::{Format, NumberTable, RowList, column_from_bytes};
 use libfuzzer_sys::fuzz_target;
 use outcome::refusal_is_one_line;
 
@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
         refusal_is_one_line(&column_from_bytes(format, file.to_vec(), name));
     }
     let Some(format) = format else { return refusal_is_one_line(&RowList::from_text(file)) };
-    let values = Values::from_bytes(format, file.to_vec());
+    let values = NumberTable::from_bytes(format, file.to_vec());
     if let Ok(values) = &values {
         assert!(values.rows > 0 && values.numbers.len().is_multiple_of(values.rows));
     }

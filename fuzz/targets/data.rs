@@ -1,4 +1,4 @@
-//! Any bytes as a data set: an archive, an idx file, a file of CIFAR, tiles, an image of a class, or an error of one line.
+//! Reads any bytes as a data set: an archive, an idx file, a CIFAR file, tiles or an image of a class. Errors must be one line.
 #![no_main]
 
 #[path = "../outcome.rs"]
@@ -10,7 +10,7 @@ use homing_data::{OpenOptions, open_bytes};
 use libfuzzer_sys::fuzz_target;
 use outcome::refusal_is_one_line;
 
-/// What the first byte makes of the others: a file of this name, in an archive or not.
+/// Files that the first byte selects: the name of the file that the other bytes become, and whether it is in an archive.
 const FILES: [(&str, bool); 8] = [
     ("set.tar", false),
     ("set.bin", false),
@@ -27,8 +27,8 @@ fn archive(name: &str, file: &[u8]) -> Vec<u8> {
     header.set_size(file.len() as u64);
     header.set_mode(0o644);
     let mut archive = tar::Builder::new(Vec::new());
-    archive.append_data(&mut header, name, file).expect("memory takes every archive");
-    archive.into_inner().expect("memory takes every archive")
+    archive.append_data(&mut header, name, file).expect("writing an archive to memory cannot fail");
+    archive.into_inner().expect("writing an archive to memory cannot fail")
 }
 
 fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,4 @@
-//! Any bytes, under any extension: a pool, a list of rows, or an error of one line.
+//! Reads any bytes with any extension as a pool and as a list of rows. Errors must be one line.
 #![no_main]
 
 #[path = "../outcome.rs"]

@@ -1,4 +1,4 @@
-//! `homing data`: the usual data sets, from where they are published.
+//! `homing data`: downloads common data sets from where they are published.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -6,12 +6,18 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use homing_data::{Progress, SETS, fetch};
+use homing_data::{DownloadProgress, SETS, fetch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal;
 
+const EXAMPLES: &str = "\
+Examples:
+  homing data fetch mnist
+  homing data fetch cifar100 --to data/cifar100";
+
 #[derive(Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -19,15 +25,16 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Download a data set: checksums are verified, and what broke off goes on where it was.
+    /// Download a data set and verify its checksums; an interrupted download continues where it stopped.
+    #[command(before_help = EXAMPLES)]
     Fetch {
-        /// Which one.
+        /// Name of the data set.
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(SETS))]
         name: String,
-        /// Folder to put it in; the set's name by default.
+        /// Folder for its files; by default, a folder with the name of the data set.
         #[arg(long, value_name = "FOLDER")]
         to: Option<PathBuf>,
-        /// No progress.
+        /// Print no progress.
         #[arg(long, short)]
         quiet: bool,
     },
@@ -41,13 +48,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     bar.set_style(
         ProgressStyle::with_template("{msg} {bar:32} {bytes}/{total_bytes} {eta} left").expect("a fixed template"),
     );
-    fetch(name, &folder, |Progress { file, done, total }| {
+    fetch(name, &folder, |DownloadProgress { file, done, total }| {
         bar.set_message(file.to_owned());
         bar.set_length(total);
         bar.set_position(done);
         ControlFlow::Continue(())
     })?;
     bar.finish_and_clear();
-    writeln!(terminal::stdout(), "{name} is in {}", folder.display())?;
+    writeln!(terminal::stdout(), "The data set {name} is in {}.", folder.display())?;
     Ok(())
 }

@@ -1,7 +1,6 @@
-//! `homing demo`: the main job on handwritten digits that the binary carries.
+//! `homing demo`: chooses from handwritten digits that are part of the program, and compares the rules.
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -10,51 +9,57 @@ use clap::Args;
 use homing::{Embeddings, Gaussian, Kernel, Plan, Selection, Task, select};
 use homing_pool::{check_writable, write_beside};
 use homing_report::plots::Section;
-use homing_report::story::{self, Story};
-use homing_report::{self as report, Contender, Facts, Sample, Series, Thumbnail};
+use homing_report::{self as report, Contender, PickPicture, Provenance, Report, RowDetails, RuleCurve, Thumbnail};
 
 use crate::digits::{self, Digits};
 use crate::terminal::{self, grouped, peak_memory_bytes, plain_table};
 
 const TASK: [u8; 3] = [3, 6, 9];
 const RULES: [&str; 4] = ["itl", "ctl", "cosine", "random"];
-const TARGETS_A_DIGIT: usize = 4;
+const TARGETS_PER_DIGIT: usize = 4;
 const SPLITS: usize = 9;
-/// Length scale of the kernel between images, whose pixels run from 0 to 1.
+/// Length scale of the kernel between images, whose pixels range from 0 to 1.
 const LENGTH: f64 = 2.5;
 const PIXELS: usize = 64;
 
+const EXAMPLES: &str = "\
+Examples:
+  homing demo
+  homing demo -n 50 --report demo.html";
+
 #[derive(Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Arguments {
-    /// How many digits to choose.
+    /// Number of digits to choose.
     #[arg(short = 'n', long, default_value_t = 20)]
     count: usize,
-    /// Where to write the report.
+    /// File for the report, an HTML page.
     #[arg(long, value_name = "FILE", default_value = "homing-demo.html")]
     report: PathBuf,
-    /// Seed of the random rule.
+    /// Seed for all random choices.
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }
 
-/// Two thirds of the digits are the pool; of the rest, a few of the task are targets and the others of the task the test.
-struct Split {
+/// Two thirds of the digits are the pool. Of the others, a few digits of the task are targets and the rest of the task is the
+/// test set.
+struct DigitSplit {
     pool: Vec<usize>,
     targets: Vec<usize>,
     test: Vec<usize>,
 }
 
-impl Split {
-    /// The `number`th of [`SPLITS`]: another third is held out, or other examples of it are the targets.
+impl DigitSplit {
+    /// Returns split `number` of [`SPLITS`]; splits differ in the third that is held out or in the targets drawn from it.
     fn new(digits: &Digits, number: usize) -> Self {
-        let (third, offset) = (number % 3, number / 3 * TARGETS_A_DIGIT);
+        let (third, offset) = (number % 3, number / 3 * TARGETS_PER_DIGIT);
         let (held_out, pool): (Vec<usize>, Vec<usize>) = (0..digits.labels.len()).partition(|i| i % 3 == third);
         let of_task = held_out.into_iter().filter(|&i| TASK.contains(&digits.labels[i]));
         let mut seen = [0; 10];
         let (targets, test) = of_task.partition(|&i| {
             let count = &mut seen[digits.labels[i] as usize];
             *count += 1;
-            (offset..offset + TARGETS_A_DIGIT).contains(&(*count - 1))
+            (offset..offset + TARGETS_PER_DIGIT).contains(&(*count - 1))
         });
         Self { pool, targets, test }
     }
@@ -72,31 +77,32 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     check_writable(&arguments.report)?;
     let start = Instant::now();
     let digits = digits::load();
-    // Pixels are no embedding that a network has learned, so nearness is better measured than angles.
+    // Pixels are not learned embeddings, so distances say more than angles.
     let kernel = Gaussian::new(LENGTH)?;
     let reading = start.elapsed();
 
     let mut contenders: Vec<Vec<Contender>> = Vec::new();
     for number in 1..SPLITS {
-        let parts = Split::new(&digits, number);
+        let parts = DigitSplit::new(&digits, number);
         let (pool, targets) = (gather(&digits, &parts.pool), gather(&digits, &parts.targets));
         let selections = choose(&task(&pool, &targets, &kernel)?, arguments)?;
         contenders.push(compare(&digits, &parts, &selections));
     }
-    let parts = Split::new(&digits, 0);
+    let parts = DigitSplit::new(&digits, 0);
     let (pool, targets) = (gather(&digits, &parts.pool), gather(&digits, &parts.targets));
     let task = task(&pool, &targets, &kernel)?;
     let selections = choose(&task, arguments)?;
     contenders.insert(0, compare(&digits, &parts, &selections));
     let comparison = mean(&contenders);
     let note = format!(
-        "Means over {SPLITS} splits. Accuracy: the label of the nearest pick, on {} other images of 3, 6 and 9.",
+        "The numbers are means over {SPLITS} splits. Accuracy is that of the label of the nearest pick, on {} other images of 3, 6 \
+         and 9.",
         parts.test.len()
     );
     print(&comparison, &note, &parts, arguments)?;
 
     let Choice { plan, selection, time } = &selections[0];
-    let facts = Facts {
+    let provenance = Provenance {
         pool_file: "handwritten digits, 8 × 8 pixels".into(),
         targets_file: Some("examples of 3, 6 and 9".into()),
         number_format: "f32".into(),
@@ -104,9 +110,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         read_seconds: reading.as_secs_f64(),
         choose_seconds: time.as_secs_f64(),
         peak_memory_bytes: peak_memory_bytes(),
-        ..story::facts(&task, plan, selection)
+        ..Provenance::new(&task, plan, selection)
     };
-    let names = Story {
+    let details = RowDetails {
         id: &|row| format!("digit {}", parts.pool[row]),
         target_id: &|row| Some(format!("digit {}", parts.targets[row])),
         label: &|row| Some(digits.labels[parts.pool[row]].to_string()),
@@ -114,11 +120,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         thumbnail: &|row| Some(picture(&digits, parts.pool[row])),
         target_thumbnail: &|row| Some(picture(&digits, parts.targets[row])),
     };
-    let mut report = story::tell(&task, selection, facts, &names)?;
+    let mut report = Report::new(&task, selection, provenance, &details)?;
     report.title = "Which digits teach 3, 6 and 9?".into();
     report.comparison = comparison;
     report.comparison_note = note;
-    report.others = selections[1..].iter().map(series).collect();
+    report.others = selections[1..].iter().map(curve).collect();
     report.learning = learning(arguments.seed)?;
     let page = report::render(&report)?;
     write_beside(&arguments.report, |file| file.write_all(page.as_bytes()))?;
@@ -126,21 +132,24 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// A small network that learns the task, round by round, from what itl and random pick for it, three at a time.
+/// Fine-tunes a small network on the picks of itl and of random, three per round, and returns the learning curves.
 #[cfg(feature = "train")]
 fn learning(seed: u64) -> Result<Option<Section>> {
+    use crate::finetune::{self, table_of};
+    let mut spec = homing_train::RunSpec::new("digits");
+    spec.task.classes = Some(TASK.map(|digit| digit.to_string()).to_vec());
+    spec.task.target_count = Some(TASK.len() * TARGETS_PER_DIGIT);
+    spec.choosing.picks_per_round = 3;
+    spec.choosing.rounds = 10;
+    spec.choosing.candidates = homing_train::Candidates::All;
+    (spec.seed, spec.seeds) = (seed, 3);
+    spec.check()?;
     let folder = tempfile::tempdir()?;
-    let seed = seed.to_string();
-    let arguments =
-        "digits --task 3,6,9 --target-count 12 --batch-size 3 --rounds 10 --candidates all --seeds 3 --seed";
-    let arguments: Vec<&str> = arguments.split(' ').chain([seed.as_str()]).collect();
-    let section = crate::finetune::learning(&arguments, folder.path())?;
+    let section = finetune::learning(&spec, folder.path())?;
     let mut out = terminal::stdout();
-    writeln!(out, "A small network, fine-tuned after every third pick:\n")?;
-    let mut table = plain_table();
-    table.set_header(&section.table[0]);
-    table.add_rows(&section.table[1..]);
-    writeln!(out, "{table}\n\n{} `homing finetune {} --run RUN` is the same.", section.note, arguments.join(" "))?;
+    writeln!(out, "Accuracy of a small network that is fine-tuned after every third pick:\n")?;
+    let (table, typed) = (table_of(&section.table), finetune::typed(&spec));
+    writeln!(out, "{table}\n\n{} `homing finetune {typed} --run RUN` does the same.", section.note)?;
     Ok(Some(section))
 }
 
@@ -152,10 +161,10 @@ fn learning(_: u64) -> Result<Option<Section>> {
 
 fn task<'a>(pool: &'a [f32], targets: &'a [f32], kernel: &'a dyn Kernel) -> Result<Task<'a>> {
     let targets = Embeddings::new(targets, PIXELS)?;
-    Ok(Task { kernel, ..Task::new(Embeddings::new(pool, PIXELS)?, Some(targets.into())) })
+    Ok(Task::new(Embeddings::new(pool, PIXELS)?, targets).kernel(kernel))
 }
 
-/// What one rule chose, and how long it took.
+/// The choice of one rule, and how long it took.
 struct Choice {
     plan: Plan,
     selection: Selection,
@@ -166,20 +175,19 @@ fn choose(task: &Task<'_>, arguments: &Arguments) -> Result<Vec<Choice>> {
     RULES
         .iter()
         .map(|rule| {
-            let plan =
-                Plan { strategy: rule.parse()?, count: arguments.count, seed: arguments.seed, ..Plan::default() };
+            let plan = Plan::default().strategy(rule.parse()?).count(arguments.count).seed(arguments.seed);
             let start = Instant::now();
-            let selection = select(task, &plan, |_| ControlFlow::Continue(()))?;
+            let selection = select(task, &plan)?;
             Ok(Choice { plan, selection, time: start.elapsed() })
         })
         .collect()
 }
 
-fn compare(digits: &Digits, parts: &Split, choices: &[Choice]) -> Vec<Contender> {
+fn compare(digits: &Digits, parts: &DigitSplit, choices: &[Choice]) -> Vec<Contender> {
     choices.iter().map(|choice| contender(digits, parts, choice)).collect()
 }
 
-/// The contenders of the first split with the figures of all.
+/// Returns the contenders of the first split with the mean figures of all splits.
 fn mean(splits: &[Vec<Contender>]) -> Vec<Contender> {
     let over = |rule: usize, figure: fn(&Contender) -> Option<f64>| {
         splits.iter().map(|split| figure(&split[rule])).sum::<Option<f64>>().map(|sum| sum / splits.len() as f64)
@@ -193,13 +201,13 @@ fn mean(splits: &[Vec<Contender>]) -> Vec<Contender> {
     splits[0].iter().enumerate().map(one).collect()
 }
 
-fn print(comparison: &[Contender], note: &str, parts: &Split, arguments: &Arguments) -> Result<()> {
+fn print(comparison: &[Contender], note: &str, parts: &DigitSplit, arguments: &Arguments) -> Result<()> {
     let mut out = terminal::stdout();
     writeln!(
         out,
-        "The task: tell the digits 3, 6 and 9 apart.\n\
+        "Task:     recognise the digits 3, 6 and 9.\n\
          Targets:  {} unlabelled examples of them.\n\
-         Pool:     {} digits of all kinds, to choose {} from.\n",
+         Pool:     {} digits of all kinds, of which {} are chosen.\n",
         parts.targets.len(),
         grouped(parts.pool.len()),
         arguments.count
@@ -216,8 +224,8 @@ fn print(comparison: &[Contender], note: &str, parts: &Split, arguments: &Argume
     Ok(())
 }
 
-fn contender(digits: &Digits, parts: &Split, Choice { plan, selection, .. }: &Choice) -> Contender {
-    let picked: Vec<usize> = selection.indices().into_iter().map(|row| parts.pool[row]).collect();
+fn contender(digits: &Digits, parts: &DigitSplit, Choice { plan, selection, .. }: &Choice) -> Contender {
+    let picked: Vec<usize> = selection.rows().into_iter().map(|row| parts.pool[row]).collect();
     let in_task = |row: usize| TASK.contains(&digits.labels[row]);
     let hits = picked.iter().filter(|&&row| in_task(row)).count();
     Contender {
@@ -228,12 +236,12 @@ fn contender(digits: &Digits, parts: &Split, Choice { plan, selection, .. }: &Ch
         first_picks: picked
             .iter()
             .take(12)
-            .map(|&row| Sample { thumbnail: picture(digits, row), in_task: in_task(row) })
+            .map(|&row| PickPicture { thumbnail: picture(digits, row), in_task: in_task(row) })
             .collect(),
     }
 }
 
-/// Share of test digits whose nearest training digit has their label.
+/// Returns the share of test digits whose nearest training digit has their label.
 fn accuracy(digits: &Digits, train: &[usize], test: &[usize]) -> f64 {
     let pixels = |row: usize| &digits.pixels[PIXELS * row..PIXELS * (row + 1)];
     let distance = |a: usize, b: usize| -> f32 { pixels(a).iter().zip(pixels(b)).map(|(x, y)| (x - y).powi(2)).sum() };
@@ -244,8 +252,8 @@ fn accuracy(digits: &Digits, train: &[usize], test: &[usize]) -> f64 {
     test.iter().filter(right).count() as f64 / test.len() as f64
 }
 
-fn series(Choice { plan, selection, .. }: &Choice) -> Series {
-    Series {
+fn curve(Choice { plan, selection, .. }: &Choice) -> RuleCurve {
+    RuleCurve {
         name: plan.strategy.name().into(),
         information: selection.picks.iter().map(|pick| pick.information).collect(),
         variance_left: selection.picks.iter().filter_map(|pick| pick.variance_left).collect(),

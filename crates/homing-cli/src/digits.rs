@@ -1,7 +1,7 @@
-//! 1,797 handwritten digits, carried inside the binary for the demo.
+//! 1,797 handwritten digits that are part of the program, for the demo.
 //!
 //! UCI Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak, 1998, CC BY 4.0;
-//! source and format in `data/README.md`.
+//! `data/README.md` describes the source and the format.
 
 const PACKED: &[u8] = include_bytes!("../data/digits.bin");
 const PIXELS: usize = 64;
@@ -9,9 +9,9 @@ const BITS: usize = 5;
 
 /// The digits, one after another.
 pub struct Digits {
-    /// 1,797 × 64, row by row from the top left, 0 (paper) to 16 (ink).
+    /// Pixels, 1,797 × 64: row by row from the top left, 0 (paper) to 16 (ink).
     pub pixels: Vec<f32>,
-    /// 0 to 9, one per digit.
+    /// Labels 0 to 9, one per digit.
     pub labels: Vec<u8>,
 }
 
@@ -25,7 +25,7 @@ pub fn load() -> Digits {
     }
 }
 
-/// The digits as a data set: every third is a test example.
+/// Returns the digits as a data set in which every third digit is a test example.
 #[cfg(feature = "train")]
 pub fn data() -> homing_data::Data {
     let digits = load();
@@ -44,7 +44,7 @@ pub fn data() -> homing_data::Data {
     homing_data::Data { train: part(false), test: Some(part(true)) }
 }
 
-/// The `n`th number of the stream, highest bit first.
+/// Returns number `n` of the stream, whose numbers have their highest bit first.
 fn value(n: usize) -> u8 {
     (n * BITS..(n + 1) * BITS).fold(0, |value, bit| value << 1 | PACKED[bit / 8] >> (7 - bit % 8) & 1)
 }

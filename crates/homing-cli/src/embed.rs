@@ -1,4 +1,4 @@
-//! `homing embed`: what a network makes of a data set, as a pool to choose from.
+//! `homing embed`: embeds a data set with a network, to choose from it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,55 +8,65 @@ use bytemuck::cast_slice;
 use clap::{Args, ValueEnum};
 use homing_data::{Inputs, fits_memory};
 use homing_pool::{Paths, check_writable, write_beside};
-use homing_train::models::efficientnet::{Design, EfficientNet};
-use homing_train::{Embedded, Embedder, Examples, Kind, Learner, device, models, read_weights};
+use homing_train::models::efficientnet::EfficientNet;
+use homing_train::models::{self, NetworkName};
+use homing_train::{Embedder, EmbeddingKind, ExampleEmbeddings, Examples, Learner, device, read_weights};
 use npyz::WriterBuilder;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
-use crate::finetune::{Open, maps, open_data, trunk};
+use crate::finetune::{DataOptions, map_progress, open_data};
 use crate::terminal::{self, Bar, grouped};
 
+const EXAMPLES: &str = "\
+Examples:
+  homing embed mnist --weights run/itl-0/model.safetensors --out pool.npy
+  homing embed photos --size 224 --model efficientnet-b0 --weights b0.safetensors --out p.npy
+  homing embed mnist --part test --weights cnn.safetensors --out targets.safetensors";
+
 #[derive(Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Arguments {
-    /// MNIST or CIFAR files, tiles, an image folder, a table, embeddings, or `digits`, which the binary carries.
+    /// Data set: MNIST or CIFAR files, tiles, an image folder, a table, embeddings, or `digits`, which the program contains.
     #[arg(value_name = "DATA")]
     data: PathBuf,
     #[command(flatten)]
-    open: Open,
-    /// Which part of the data.
-    #[arg(long, value_enum, default_value_t = Part::Train)]
-    part: Part,
-    /// cnn, linear, mlp:WIDTHS, efficientnet-b0 or efficientnet-lite0.
-    #[arg(long, default_value = "cnn")]
+    open: DataOptions,
+    /// File with one label per row of the data, for the tensor `labels`.
+    #[arg(long, value_name = "FILE", help_heading = "Data")]
+    labels: Option<PathBuf>,
+    /// Part of the data to embed.
+    #[arg(long, value_enum, default_value_t = DataPart::Train, help_heading = "Data")]
+    part: DataPart,
+    #[arg(long, default_value = "cnn", help = format!("Network: {}", models::network_help()), help_heading = "Network")]
     model: String,
-    /// The network's weights, as safetensors: those of a run, or your own under the same names.
-    #[arg(long, value_name = "FILE")]
+    /// Weights of the network as safetensors: those of a run, or your own with the same names.
+    #[arg(long, value_name = "FILE", help_heading = "Network")]
     weights: PathBuf,
-    /// What a run has learned of an EfficientNet, its model.safetensors; --weights are those that the run began with.
-    #[arg(long, value_name = "FILE")]
+    /// The model.safetensors of a run with an EfficientNet; --weights must then be those that the run began with.
+    #[arg(long, value_name = "FILE", help_heading = "Network")]
     learned: Option<PathBuf>,
-    /// last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
-    #[arg(long, default_value = "last-layer")]
-    kind: String,
-    /// Where to write: .safetensors with the tensors `embeddings`, `probabilities` and `labels`, or .npy with the
-    /// embeddings alone, block by block.
-    #[arg(short, long, value_name = "FILE")]
-    out: PathBuf,
-    /// cpu; in builds with libtorch also torch and cuda:0.
-    #[arg(long, default_value = "cpu")]
+    /// Kind of embedding: last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
+    #[arg(long, value_name = "KIND", default_value = "last-layer", help_heading = "Network")]
+    embedding: String,
+    /// Device: cpu, or in builds with libtorch also torch and cuda:0.
+    #[arg(long, default_value = "cpu", help_heading = "Network")]
     device: String,
-    /// No progress.
-    #[arg(long, short)]
+    /// File for the embeddings: .safetensors with the tensors `embeddings`, `probabilities` and `labels`, or .npy with the
+    /// embeddings only, which is written block by block.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    out: PathBuf,
+    /// Print no progress.
+    #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+enum DataPart {
     Train,
     Test,
 }
 
-/// Examples embedded at once.
+/// Number of examples that are embedded at once.
 const BLOCK: usize = 256;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -68,27 +78,37 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         _ => bail!("--out {} must end in .safetensors or .npy", out.display()),
     };
     let read = [Some(&*arguments.data), Some(&*arguments.weights), arguments.learned.as_deref()];
-    let label_file = arguments.open.label_file.as_deref();
-    let read = read.into_iter().chain([label_file]).flatten().filter(|path| path.exists());
+    let source = arguments.open.spec(arguments.data.clone());
+    let read = read.into_iter().chain([arguments.labels.as_deref()]).flatten().filter(|path| path.exists());
     read.fold(Paths::new(), Paths::reads).writes("--out", &**out).check()?;
     check_writable(out)?;
-    let kind: Kind = arguments.kind.parse()?;
-    if kind == Kind::LossGradient && out.extension().is_some_and(|extension| extension == "npy") {
-        bail!("loss gradients are embeddings and probabilities, which .npy cannot hold; let --out end in .safetensors");
+    let kind: EmbeddingKind = arguments.embedding.parse()?;
+    if kind == EmbeddingKind::LossGradient && out.extension().is_some_and(|extension| extension == "npy") {
+        bail!(
+            "loss gradients consist of embeddings and probabilities, which .npy cannot hold; give --out a .safetensors file"
+        );
     }
-    let data = open_data(&arguments.data, &arguments.open.options())?;
+    let options = source.options(arguments.labels.as_deref())?;
+    if let (Some(path), None) = (&arguments.labels, &options.labels) {
+        bail!("{} names rows by id or row; give --labels a file with one label per row of the data", path.display());
+    }
+    let data = open_data(&source.path, &options)?;
     let data = match (arguments.part, data.test) {
-        (Part::Train, _) => data.train,
-        (Part::Test, Some(test)) => test,
-        (Part::Test, None) => bail!("{} has no test part; leave --part out", arguments.data.display()),
+        (DataPart::Train, _) => data.train,
+        (DataPart::Test, Some(test)) => test,
+        (DataPart::Test, None) => bail!("{} has no test part; leave --part out", arguments.data.display()),
     };
-    if arguments.learned.is_some() && Design::named(&arguments.model).is_none() {
-        bail!("--learned is for an EfficientNet; give what a run of {} has learned as --weights", arguments.model);
+    let model: NetworkName = arguments.model.parse()?;
+    if arguments.learned.is_some() && model.design().is_none() {
+        bail!(
+            "--learned is for an EfficientNet; give the model.safetensors of a run with {} as --weights",
+            arguments.model
+        );
     }
     let path = &arguments.weights;
     let device = device(&arguments.device)?;
-    let (learner, inputs) = if let Some(design) = Design::named(&arguments.model) {
-        let net = EfficientNet::open(path, design)?;
+    let (learner, inputs) = if let Some(design) = model.design() {
+        let net = EfficientNet::open(path, design.clone())?;
         let learner = match &arguments.learned {
             Some(path) => {
                 let weights = read_weights(path)?;
@@ -98,18 +118,23 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             None => models::pretrained(&net, &device)?,
         };
-        (learner, maps(&trunk(&net, &arguments.device)?, &data.inputs, arguments.quiet)?)
+        let trunk = net.trunk_on(&arguments.device)?;
+        (learner, models::cached_maps(&trunk, &data.inputs, &mut map_progress(arguments.quiet))?)
     } else {
         let weights = read_weights(path)?;
         let classes = models::outputs(&weights)?;
-        let mut learner = models::network(&arguments.model, data.inputs.shape(), classes, &device)?;
+        let mut learner = models::network(&model, data.inputs.shape(), classes, &device)?;
         learner.load(weights)?;
         (learner, data.inputs.clone())
     };
     let blocks = Blocks { learner: &*learner, inputs, labels: &data.labels, kind, quiet: arguments.quiet };
     let width = write(&blocks, out)?;
     let count = grouped(data.inputs.len());
-    writeln!(terminal::stdout(), "{count} examples, {kind} embeddings of {width} numbers each: {}", out.display())?;
+    writeln!(
+        terminal::stdout(),
+        "Wrote {kind} embeddings of {count} examples, {width} numbers each, to {}.",
+        out.display()
+    )?;
     Ok(())
 }
 
@@ -117,13 +142,13 @@ struct Blocks<'a> {
     learner: &'a dyn Learner,
     inputs: Inputs,
     labels: &'a [Option<u32>],
-    kind: Kind,
+    kind: EmbeddingKind,
     quiet: bool,
 }
 
 impl Blocks<'_> {
-    /// Embeds block after block.
-    fn each(&self, mut take: impl FnMut(Embedded) -> Result<()>) -> Result<()> {
+    /// Embeds all examples, block by block.
+    fn each(&self, mut take: impl FnMut(ExampleEmbeddings) -> Result<()>) -> Result<()> {
         let rows: Vec<usize> = (0..self.inputs.len()).collect();
         let embedder = Embedder::new(self.learner, self.kind, None);
         let bar = Bar::counting("embedding", rows.len(), self.quiet);
@@ -140,10 +165,10 @@ impl Blocks<'_> {
         let (rows, classes) = (self.inputs.len(), self.learner.classes());
         self.each(|block| {
             let (block, wide, probabilities) = block.into_parts();
-            // Numbers, and the file that they are written to as a whole.
+            // The numbers, and the bytes of the file, which is written as a whole.
             let bytes = wide.checked_add(classes).and_then(|wide| wide.checked_mul(rows)?.checked_mul(8));
             if width == 0 && !fits_memory(bytes.map(|bytes| bytes as u64)) {
-                bail!("{rows} rows of {wide} numbers do not fit into memory; let --out end in .npy, which is written block by block");
+                bail!("{rows} rows of {wide} numbers do not fit into memory; give --out a .npy file, which is written block by block");
             }
             values.extend(block);
             likely.extend(probabilities);

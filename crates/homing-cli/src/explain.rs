@@ -1,89 +1,90 @@
-//! `homing explain`: which few rows carry what is known about a target (its approximate Markov boundary, Definition D.3).
+//! `homing explain`: shows which few rows carry what is known about a target (its approximate Markov boundary, Definition D.3).
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use homing::theory::{Boundary, Model, boundary, reach};
-use homing::{Embeddings, Noise, Span, Task};
+use homing::{Embeddings, Noise, SpanCoordinates};
 use serde::Serialize;
 
-use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, picked_rows};
-use crate::terminal::{self, cell, grouped, note, plain_table, short};
+use crate::arguments::{ColumnArguments, ModelArguments};
+use crate::files::{FilePaths, FurtherColumns, TaskFiles, picked_rows};
+use crate::refusal::Options;
+use crate::terminal::{self, OutputFormat, cell, grouped, note, plain_table, short};
 
-/// Targets that are explained unless some are named.
+/// Number of targets that are explained unless some are named.
 const LISTED: usize = 20;
 
+const EXAMPLES: &str = "\
+Examples:
+  homing explain pool.npy --targets targets.npy --picks picks.csv
+  homing explain pool.npy --targets targets.npy --target 0 --most 5
+  homing explain pool.npy --targets targets.npy --format json";
+
 #[derive(Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Arguments {
-    /// The pool, in any format that `select` reads.
+    /// Pool, in any format that `select` reads.
     pool: PathBuf,
     /// Unlabelled examples of the task.
     #[arg(long, value_name = "FILE")]
     targets: PathBuf,
-    /// Labelled rows: a picks file, indices or ids. Without them: which rows of the pool would tell most.
+    /// Labelled rows (a picks file, indices or ids); without them, the rows of the whole pool that would tell most are shown.
     #[arg(long, value_name = "FILE")]
     picks: Option<PathBuf>,
-    /// Targets to explain, by number or id; the first twenty by default.
+    /// Target to explain, by number or id; may be repeated, and is by default the first twenty.
     #[arg(long, value_name = "N|ID")]
     target: Vec<String>,
-    /// How much of what is known the rows must carry.
+    /// Share of what is known that the rows must carry.
     #[arg(long, default_value_t = 0.9, allow_negative_numbers = true)]
     share: f64,
-    /// Most rows a target.
+    /// Most rows per target.
     #[arg(long, default_value_t = 10)]
     most: usize,
-    /// How to print.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    #[command(flatten)]
-    model: ModelArguments,
+    /// Output format; json is a list of targets with their rows.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
     #[command(flatten)]
     columns: ColumnArguments,
+    #[command(flatten)]
+    model: ModelArguments,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A table to read.
-    Table,
-    /// A list of targets with their rows.
-    Json,
-}
-
-/// What is known about a target, and the rows that carry it.
+/// A target's variance, and the rows that carry what is known about it.
 #[derive(Serialize)]
-struct Explained {
+struct TargetExplanation {
     index: usize,
     id: String,
-    /// σ²_0.
+    /// Prior variance σ²_0.
     prior_var: f64,
-    /// With all picks, or with the whole pool labelled.
+    /// Variance with all picks labelled, or with the whole pool labelled.
     posterior_var: f64,
-    /// In the order in which they were found.
-    rows: Vec<Carrier>,
+    /// The rows in the order in which they were found.
+    rows: Vec<ExplainingRow>,
 }
 
 #[derive(Serialize)]
-struct Carrier {
+struct ExplainingRow {
     index: usize,
     id: String,
-    /// What it takes from the variance after the rows before it.
+    /// How much it lowers the variance, given the rows before it.
     variance_removed: f64,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     if !(arguments.share > 0.0 && arguments.share <= 1.0) {
-        bail!("--share {} is no share; give a number above 0 and at most 1", arguments.share);
+        bail!("--share {} is not a share; give a number above 0 and at most 1", arguments.share);
     }
     if arguments.most == 0 {
-        bail!("--most 0 leaves no row to name; give at least 1");
+        bail!("--most 0 allows no row; give at least 1");
     }
     arguments.model.on_threads(|| explain(arguments))
 }
 
 fn explain(arguments: &Arguments) -> Result<()> {
-    let files = Files {
+    let paths = FilePaths {
         pool: &arguments.pool,
         targets: Some(&arguments.targets),
         observed: None,
@@ -91,96 +92,106 @@ fn explain(arguments: &Arguments) -> Result<()> {
         access: homing_pool::Access::Auto,
         center: arguments.model.center,
     };
-    let inputs = Inputs::open(&files, &arguments.columns, &LimitArguments::default())?;
-    let kernel = arguments.model.kernel(&inputs)?;
-    let whole = arguments.model.task(&inputs, &*kernel)?;
-    let span = Span::of(&whole)?;
+    let files = TaskFiles::open(&paths, &arguments.columns, FurtherColumns::default())?;
+    let kernel = files.kernel(&arguments.model)?;
+    let whole = files.task(&arguments.model, &*kernel)?;
+    let span = SpanCoordinates::of(&whole)?;
     let task = span.as_ref().map_or(whole, |span| span.task(&whole));
     let model = Model::new(task, arguments.model.noise())?;
-    let asked = asked(&arguments.target, &inputs, task.targets.map_or(0, |targets| targets.rows()))?;
-    let explained = if let Some(path) = &arguments.picks {
-        let picks = picked_rows(path, &inputs.source.pool)?;
+    let targets = targets_to_explain(&arguments.target, &files, task.targets.map_or(0, |targets| targets.rows()))?;
+    let explanations = if let Some(path) = &arguments.picks {
+        let picks = picked_rows(path, &files.pool_file.pool)?;
         // Checks the rows' numbers.
         model.given(&picks)?;
-        among_picks(&model, &picks, &asked, arguments, &inputs)?
+        among_picks(&model, &picks, &targets, arguments, &files)?
     } else {
         let left = reach(&model)?.labelled;
-        explained(&model, &asked, arguments, &inputs, |target| left[target], |row| row)?
+        explain_targets(&model, &targets, arguments, &files, |target| left[target], |row| row)?
     };
     whole.check_read()?;
-    inputs.found().into_iter().for_each(note);
+    files.found(&Options::of::<Arguments>()).into_iter().for_each(note);
     let mut out = terminal::stdout();
     match arguments.format {
-        Format::Json => terminal::print_json(&explained)?,
-        Format::Table => print(&mut out, &explained, arguments)?,
+        OutputFormat::Json => terminal::print_json(&explanations)?,
+        OutputFormat::Table => print(&mut out, &explanations, arguments)?,
     }
     Ok(())
 }
 
-/// The targets asked for, by number.
-fn asked(named: &[String], inputs: &Inputs, count: usize) -> Result<Vec<usize>> {
+/// Returns the numbers of the targets to explain.
+fn targets_to_explain(named: &[String], files: &TaskFiles, count: usize) -> Result<Vec<usize>> {
     if named.is_empty() {
         return Ok((0..count.min(LISTED)).collect());
     }
-    let ids = inputs.targets.as_ref().and_then(|targets| targets.pool.ids());
+    let ids = files.target_file.as_ref().and_then(|file| file.pool.ids());
     let find = |name: &String| {
         let by_id = ids.and_then(|ids| ids.iter().position(|id| id == name));
         match by_id.or_else(|| name.parse().ok()) {
             Some(target) if target < count => Ok(target),
-            _ => bail!("--target {name} names none of the {} targets; give an id, or a number from 0", grouped(count)),
+            _ => bail!(
+                "--target {name} is none of the {} targets; give an id, or a number that counts from 0",
+                grouped(count)
+            ),
         }
     };
     named.iter().map(find).collect()
 }
 
-/// Rows among the picks.
+/// Explains the targets by rows among the picks.
 fn among_picks(
     model: &Model<'_>,
     picks: &[usize],
-    asked: &[usize],
+    targets: &[usize],
     arguments: &Arguments,
-    inputs: &Inputs,
-) -> Result<Vec<Explained>> {
+    files: &TaskFiles,
+) -> Result<Vec<TargetExplanation>> {
     let mut rows = picks.to_vec();
     rows.sort_unstable();
     rows.dedup();
     let task = model.task();
     let points = task.pool.gather(&rows);
-    let few = Task { pool: Embeddings::new(&points[..], task.pool.dim())?.into(), probabilities: None, ..*task };
+    let few = task.pool(Embeddings::new(&points[..], task.pool.dim())?).probabilities(None);
     let among = Model::new(few, Noise::Std(model.noise_var().sqrt()))?;
     let known = among.given(&(0..rows.len()).collect::<Vec<_>>())?.target_vars();
-    explained(&among, asked, arguments, inputs, |target| known[target], |place| rows[place])
+    explain_targets(&among, targets, arguments, files, |target| known[target], |place| rows[place])
 }
 
-/// `left` is the variance of a target with everything known; `row` turns a row of the model into one of the pool.
-fn explained(
+/// Explains the targets. `left` is the variance of a target with everything known; `row` turns a row of the model into one of
+/// the pool.
+fn explain_targets(
     model: &Model<'_>,
-    asked: &[usize],
+    targets: &[usize],
     arguments: &Arguments,
-    inputs: &Inputs,
+    files: &TaskFiles,
     left: impl Fn(usize) -> f64,
     row: impl Fn(usize) -> usize,
-) -> Result<Vec<Explained>> {
+) -> Result<Vec<TargetExplanation>> {
     let start = model.target_vars();
-    let one = |&index: &usize| -> Result<Explained> {
+    let one = |&index: &usize| -> Result<TargetExplanation> {
         let (prior_var, posterior_var) = (start[index], left(index));
         let goal = prior_var - arguments.share * (prior_var - posterior_var);
         let Boundary { rows, vars } = boundary(model, index, goal, arguments.most)?;
-        let carrier = |(i, &place): (usize, &usize)| {
+        let explaining_row = |(i, &place): (usize, &usize)| {
             let index = row(place);
-            Carrier { index, id: inputs.source.id(index), variance_removed: vars[i] - vars[i + 1] }
+            ExplainingRow { index, id: files.pool_file.id(index), variance_removed: vars[i] - vars[i + 1] }
         };
-        let id = inputs.targets.as_ref().map_or_else(String::new, |targets| targets.id(index));
-        Ok(Explained { index, id, prior_var, posterior_var, rows: rows.iter().enumerate().map(carrier).collect() })
+        let id = files.target_file.as_ref().map_or_else(String::new, |file| file.id(index));
+        Ok(TargetExplanation {
+            index,
+            id,
+            prior_var,
+            posterior_var,
+            rows: rows.iter().enumerate().map(explaining_row).collect(),
+        })
     };
-    asked.iter().map(one).collect()
+    targets.iter().map(one).collect()
 }
 
-fn print(out: &mut impl Write, explained: &[Explained], arguments: &Arguments) -> Result<()> {
+fn print(out: &mut impl Write, explanations: &[TargetExplanation], arguments: &Arguments) -> Result<()> {
     let mut table = plain_table();
     let known = if arguments.picks.is_some() { "with all picks" } else { "with the whole pool" };
-    table.set_header(["target", "prior", known, "carried", "by these rows, each with its share"]);
-    for target in explained {
+    table.set_header(["target", "prior", known, "carried", "by these rows (each with its share)"]);
+    for target in explanations {
         let reducible = target.prior_var - target.posterior_var;
         let share = |var: f64| if reducible > 1e-12 * target.prior_var { var / reducible } else { 0.0 };
         let carried: f64 = target.rows.iter().map(|row| row.variance_removed).sum();
@@ -200,8 +211,8 @@ fn print(out: &mut impl Write, explained: &[Explained], arguments: &Arguments) -
     writeln!(out, "{table}")?;
     writeln!(
         out,
-        "\nThe rows are an approximate Markov boundary (Definition D.3): labels for them take {:.0} % of the variance that {} take, \
-         as far as {} rows can. Found greedily; the smallest set may be smaller.",
+        "\nThe rows are an approximate Markov boundary (Definition D.3): their labels remove {:.0} % of the variance that {} \
+         remove, or as much as {} rows can. They were found greedily, so a smaller set may exist.",
         100.0 * arguments.share,
         if arguments.picks.is_some() { "labels for all picks" } else { "labels for the whole pool" },
         arguments.most,

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM, for work that can be gone on with.
+//! Ctrl-C and SIGTERM, for work that can be continued later.
 
 use std::io::{self, IsTerminal, Write};
 use std::process;
@@ -10,16 +10,16 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-/// How often a process that works asks whether it was told to end.
+/// Time between two checks for a signal.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Whether the process was told to end. Told again once that is known, or when nobody asks any more, it ends at once.
-pub struct Told {
+/// A signal to end the process. A second signal ends it at once, as does a first one after this value is dropped.
+pub struct StopSignal {
     by: Arc<AtomicUsize>,
     at_once: Arc<AtomicBool>,
 }
 
-impl Told {
+impl StopSignal {
     pub fn watch() -> io::Result<Self> {
         let (by, at_once) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         for signal in [SIGINT, SIGTERM] {
@@ -29,17 +29,17 @@ impl Told {
         Ok(Self { by, at_once })
     }
 
-    pub fn is_told(&self) -> bool {
-        let told = self.by.load(Ordering::Relaxed) != 0;
-        if told {
+    pub fn has_come(&self) -> bool {
+        let came = self.by.load(Ordering::Relaxed) != 0;
+        if came {
             self.at_once.store(true, Ordering::Relaxed);
         }
-        told
+        came
     }
 
-    /// Says how to go on, and ends as the signal would have ended the process.
+    /// Prints how to continue, and ends the process as the signal would have ended it.
     pub fn leave(&self, sentence: &str) -> ! {
-        // Behind a bar, a prompt or the terminal's ^C.
+        // The line may hold a bar, a prompt or the terminal's ^C.
         let line = if io::stderr().is_terminal() { "\n" } else { "" };
         let _ = writeln!(io::stderr(), "{line}interrupted: {sentence}");
         let signal = self.by.load(Ordering::Relaxed) as i32;
@@ -48,14 +48,13 @@ impl Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for StopSignal {
     fn drop(&mut self) {
         self.at_once.store(true, Ordering::Relaxed);
     }
 }
 
-/// Ends the process as soon as its standard input does, at any moment and without a word: whoever holds the other end of that
-/// pipe is gone, however it ended.
+/// Ends the process silently as soon as its standard input ends, because the process at the other end of that pipe is gone.
 pub fn end_with_input() {
     thread::spawn(|| {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
@@ -64,14 +63,14 @@ pub fn end_with_input() {
     });
 }
 
-/// Leaves with this sentence as soon as the process is told to end.
-pub fn leave_when_told(sentence: String) -> io::Result<()> {
-    let told = Told::watch()?;
+/// Prints this sentence and ends the process as soon as a signal comes.
+pub fn leave_on_signal(sentence: String) -> io::Result<()> {
+    let signal = StopSignal::watch()?;
     thread::spawn(move || {
-        while !told.is_told() {
+        while !signal.has_come() {
             thread::sleep(PAUSE);
         }
-        told.leave(&sentence);
+        signal.leave(&sentence);
     });
     Ok(())
 }

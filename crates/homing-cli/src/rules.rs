@@ -1,4 +1,4 @@
-//! `homing rules`: the strategy table.
+//! `homing rules`: the table of rules.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::terminal::{self, plain_table};
 
 pub fn print() -> anyhow::Result<()> {
     let mut table = plain_table();
-    table.set_header(["rule", "wants", "score", "picks what is", "paper"]);
+    table.set_header(["rule", "needs", "score", "chooses", "paper"]);
     for entry in STRATEGIES {
         table.add_row([entry.name, Strategy::from(entry).inputs(), entry.formula, entry.summary, entry.place]);
     }

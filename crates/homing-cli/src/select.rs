@@ -1,4 +1,4 @@
-//! `homing select`.
+//! `homing select`: chooses rows of a pool for some targets.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -7,119 +7,136 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use homing::{Ended, Engine, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select};
-use homing_pool::{Ids, Paths, PickFormat, prepare, write_beside, write_picks, write_picks_csv};
-use homing_report::story::{self, Story};
-use homing_report::{self as report, Facts};
+use homing::{EndReason, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select_with};
+use homing_pool::{
+    Format, Paths, PickFormat, PickIds, check_picks_writable, write_beside, write_picks, write_picks_csv,
+};
+use homing_report::{self as report, Provenance, Report, RowDetails};
 
-use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, PoolAccess};
-use crate::terminal::{self, Bar, grouped, memory, note, peak_memory_bytes, picks_table, seconds, short};
+use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, PoolAccess};
+use crate::files::{FilePaths, TaskFiles};
+use crate::refusal::Options;
+use crate::terminal::{self, Bar, grouped, note, peak_memory, peak_memory_bytes, picks_table, seconds, short};
+
+const EXAMPLES: &str = "\
+Examples:
+  homing select pool.npy --targets targets.npy -n 100 --out picks.csv
+  homing select pool.csv --targets targets.csv -n 20 --report report.html
+  homing select pool.parquet --targets targets.parquet -n 50 --observed labelled.csv";
 
 #[derive(Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Arguments {
-    /// The pool: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl, or a folder of shards.
+    #[arg(help = pool_help())]
     pool: PathBuf,
-    /// Unlabelled examples of the task, in any of those formats.
+    /// Unlabelled examples of the task, in any of the formats of the pool.
     #[arg(long, value_name = "FILE")]
     targets: Option<PathBuf>,
-    /// How many rows to choose.
+    /// Number of rows to choose.
     #[arg(short = 'n', long)]
     count: usize,
-    /// How to choose; `homing rules` lists all.
+    /// Rule that chooses the rows; `homing rules` lists all rules.
     #[arg(long, default_value = "itl")]
     rule: String,
     /// Rows that are labelled already: a picks file, indices, ids, or their embeddings.
     #[arg(long, value_name = "FILE")]
     observed: Option<PathBuf>,
-    /// Where to write the picks: .csv, .jsonl, .parquet, .npy, or - for CSV on standard output.
-    #[arg(short, long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Put an apostrophe before ids in CSV that a spreadsheet would take for a formula (those that begin with =, +, - or @).
-    #[arg(long)]
-    csv_safe: bool,
-    /// Where to write a page that shows the picks and why.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// Say nothing but errors.
-    #[arg(short, long)]
-    quiet: bool,
-    /// Say more: passes over the pool, and whether it was mapped, read or held in memory.
-    #[arg(short, long, conflicts_with = "quiet")]
-    verbose: bool,
-    /// Seed of everything random.
+    /// Seed for all random choices.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Whether a .npy or .safetensors pool is mapped or read block by block; auto reads one that takes more than half of the memory.
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    pool_access: PoolAccess,
+    /// File for the picks: .csv, .jsonl, .parquet or .npy, or - for CSV on standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Put an apostrophe before ids in CSV that a spreadsheet would read as a formula (they begin with =, +, - or @).
+    #[arg(long, help_heading = "Output")]
+    csv_safe: bool,
+    /// File for an HTML page that shows the picks and the reasons for them.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
+    /// Print nothing except errors.
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+    /// Also print the number of passes over the pool, and whether it was mapped, read or held in memory.
+    #[arg(short, long, conflicts_with = "quiet", help_heading = "Output")]
+    verbose: bool,
 
-    #[command(flatten)]
-    model: ModelArguments,
-    #[command(flatten)]
-    columns: ColumnArguments,
     #[command(flatten)]
     limits: LimitArguments,
     #[command(flatten)]
-    more: MoreArguments,
+    columns: ColumnArguments,
+    #[command(flatten)]
+    limit_columns: LimitColumnArguments,
+    #[command(flatten)]
+    model: ModelArguments,
+
+    /// How to access a .npy or .safetensors pool: auto reads it block by block if it takes more than half of the memory,
+    /// and maps it otherwise.
+    #[arg(long, value_name = "HOW", default_value = "auto", help_heading = "Performance")]
+    pool_access: PoolAccess,
+    /// Rows that each pick is the best of: exact (all rows), stochastic:EPSILON (a random sample) or partitioned:PARTS (a
+    /// random part, then the picks of all parts); the last two print what they guarantee.
+    #[arg(long, value_name = "HOW", default_value = "exact", help_heading = "Performance")]
+    greedy: String,
 }
 
 #[derive(Args)]
 #[command(next_help_heading = "Targets and limits")]
-struct MoreArguments {
-    /// Which targets count: a share (0.1), a number (20), or the most explanatory (max-det:20, max-dist:20).
+struct LimitArguments {
+    /// Targets that each round uses: a share (0.1), a number (20), or the most explanatory (max-det:20, max-dist:20).
     #[arg(long, value_name = "F")]
     target_sample: Option<String>,
-    /// Picks a round; each round samples its own targets.
+    /// Picks per round; each round draws its own sample of targets.
     #[arg(long, value_name = "N")]
-    round_size: Option<usize>,
-    /// Rows that must not be picked: indices or ids.
+    picks_per_round: Option<usize>,
+    /// Rows that must not be picked, as indices or ids.
     #[arg(long, value_name = "FILE")]
     forbid: Option<PathBuf>,
-    /// Most picks of a group of --group-column: NAME=N, or N for every group not named.
+    /// Most picks per group of --group-column: NAME=N for one group, or N for every group that is not named.
     #[arg(long, value_name = "GROUP=N")]
     quota: Vec<String>,
-    /// Most total cost of --cost-column.
+    /// Most that the picks may cost in total, by --cost-column.
     #[arg(long, value_name = "COST")]
     budget: Option<f64>,
-    /// Stop when the next pick would add less than this information, in nats.
+    /// Stop if the next pick would add less than this information, in nats.
     #[arg(long, value_name = "NATS", allow_negative_numbers = true)]
     min_gain: Option<f64>,
-    /// Stop when this share of the targets' reducible variance is gone.
+    /// Stop if this share of the targets' reducible variance is gone.
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     stop_variance: Option<f64>,
-    /// Weight β of the similarity in information-density.
+    /// Weight β of the similarity in the rule information-density.
     #[arg(long, value_name = "B", allow_negative_numbers = true)]
     beta: Option<f64>,
-    /// Let a row be picked more than once.
+    /// Allow a row to be picked more than once.
     #[arg(long)]
     repeat: bool,
-    /// What each pick is the best of: exact (all rows), stochastic:EPSILON (a random sample of them) or partitioned:PARTS (a
-    /// random part, then the picks of all parts). The guarantee of the latter two is printed.
-    #[arg(long, value_name = "HOW", default_value = "exact")]
-    greedy: String,
+}
+
+fn pool_help() -> String {
+    let extensions: Vec<String> = Format::extensions().map(|extension| format!(".{extension}")).collect();
+    format!("Pool to choose from: a file ({}) or a folder of shards", extensions.join(", "))
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let out = arguments.out.as_deref().filter(|out| *out != Path::new("-"));
     let paths = Paths::new().reads(&*arguments.pool).reads(arguments.targets.as_deref());
-    let paths = paths.reads(arguments.observed.as_deref()).reads(arguments.more.forbid.as_deref());
+    let paths = paths.reads(arguments.observed.as_deref()).reads(arguments.limits.forbid.as_deref());
     let paths = arguments.columns.files().into_iter().fold(paths, Paths::reads);
     paths.writes("--out", out).writes("--report", arguments.report.as_deref()).check()?;
     if let Some(out) = out
-        && prepare(out)? == PickFormat::Parquet
-        && arguments.more.repeat
+        && check_picks_writable(out)? == PickFormat::Parquet
+        && arguments.limits.repeat
     {
         bail!(
-            "a .parquet file has one line for each row of the pool, which cannot say that one is picked twice; with --repeat, write .csv, .jsonl or .npy"
+            "a .parquet file has one line per row of the pool, so it cannot show that a row is picked twice; with --repeat, write .csv, .jsonl or .npy"
         );
     }
     if let Some(report) = &arguments.report {
         if report == Path::new("-") {
-            bail!("--report writes a page to a file; name one, such as report.html");
+            bail!("--report writes a page to a file; name a file, such as report.html");
         }
         homing_pool::check_writable(report)?;
     }
-    if arguments.more.budget.is_some() && arguments.limits.cost_column.is_none() {
+    if arguments.limits.budget.is_some() && arguments.limit_columns.cost_column.is_none() {
         bail!("--budget needs --cost-column NAME, the column with each row's cost");
     }
     let plan = plan_of(arguments)?;
@@ -127,54 +144,58 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
-    let more = &arguments.more;
+    let limits = &arguments.limits;
     let start = Instant::now();
-    let files = Files {
+    let paths = FilePaths {
         pool: &arguments.pool,
         targets: arguments.targets.as_deref(),
         observed: arguments.observed.as_deref(),
-        forbid: more.forbid.as_deref(),
+        forbid: limits.forbid.as_deref(),
         access: arguments.pool_access.into(),
         center: arguments.model.center,
     };
-    let inputs = Inputs::open(&files, &arguments.columns, &arguments.limits)?;
-    plan.quotas = quotas(&more.quota, &inputs.group_names)?;
-    plan.target_sampling = target_sampling(more.target_sample.as_deref(), &inputs)?;
+    let files = TaskFiles::open(&paths, &arguments.columns, (&arguments.limit_columns).into())?;
+    plan.quotas = quotas(&limits.quota, &files.group_names)?;
+    let weights = arguments.limit_columns.target_weight_column.as_deref();
+    plan.target_sampling = target_sampling(limits.target_sample.as_deref(), weights, &files)?;
     let reading = start.elapsed();
 
-    let kernel = arguments.model.kernel(&inputs)?;
-    let task = Task { costs: inputs.source.pool.costs(), ..arguments.model.task(&inputs, &*kernel)? };
+    let kernel = files.kernel(&arguments.model)?;
+    let mut task = files.task(&arguments.model, &*kernel)?;
+    task.costs = files.pool_file.pool.costs();
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();
-    let selection = select(&task, &plan, |progress| {
-        bar.tell(progress);
+    let selection = select_with(&task, &plan, |progress| {
+        bar.show_pick(progress);
         ControlFlow::Continue(())
     })?;
     let times = Times { reading, choosing: start.elapsed() };
     bar.finish();
     let warning = worthless(&task, &selection)?;
 
-    let reporting = write_results(arguments, &inputs, &task, &plan, &selection, times)?;
+    let outcome = Outcome { arguments, files: &files, task: &task, plan: &plan, selection: &selection, times };
+    let reporting = outcome.write()?;
     if !arguments.quiet {
-        inputs.found().into_iter().for_each(note);
-        note(closing_line(&task, &plan, &selection, times, reporting));
+        files.found(&Options::of::<Arguments>()).into_iter().for_each(note);
+        note(outcome.summary());
+        note(outcome.times(reporting));
         warning.into_iter().for_each(note);
         plan.greedy.guarantee(&task, &plan).into_iter().for_each(note);
     }
     if arguments.verbose {
-        note(format_args!("{} passes over the pool, which was {}", selection.passes, inputs.source.place()));
+        note(format_args!("{} passes over the pool, which was {}.", selection.passes, files.pool_file.place()));
     }
     Ok(())
 }
 
-/// How long the work took.
+/// Durations of the two parts of the work.
 #[derive(Clone, Copy)]
 struct Times {
     reading: Duration,
     choosing: Duration,
 }
 
-/// A warning where the picks tell nothing; a refusal where no row of the pool could.
+/// Returns a warning if the picks tell nothing, or an error if no row of the pool could.
 fn worthless(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static str>> {
     let size = |points: Points<'_>| (0..points.rows()).map(|row| task.kernel.var(&points.row(row))).fold(0.0, f64::max);
     let (noise_var, targets) = (selection.noise_var, task.targets.map_or(0.0, size));
@@ -186,176 +207,168 @@ fn worthless(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static s
     let pool = task.pool.embeddings();
     if !telling && (0..pool.rows()).all(|row| pool.row(row).iter().all(|&x| x == 0.0)) {
         let centred = if pool.is_centered() { " once their mean is subtracted" } else { "" };
-        bail!(
-            "all rows of the pool are zero{centred}, so that none is worth more than another; check how they were made"
-        );
+        bail!("all rows of the pool are zero{centred}, so no row is worth more than another; check how they were made");
     }
-    // What labels tell is in the last digits of a variance then.
+    // What labels tell then lies in the last digits of a variance.
     if noise_var > 1e10 * size(task.pool).max(targets) {
         return Ok(Some(
-            "warning: the noise is so much larger than the rows that their labels tell next to nothing; lower --noise-std",
+            "warning: the noise is so large compared with the rows that their labels tell almost nothing; lower --noise-std",
         ));
     }
     if small {
         return Ok(Some(
-            "warning: the targets are so small beside the noise that labels tell next to nothing about them; scale them as \
-             the pool is, or lower --noise-std",
+            "warning: the targets are so small compared with the noise that labels tell almost nothing about them; scale them \
+             like the pool, or lower --noise-std",
         ));
     }
     Ok(Some(if task.targets.is_some() {
-        "warning: the picks tell nothing about the targets, since no row that may be picked correlates with one; \
+        "warning: the picks tell nothing about the targets, because no row that may be picked correlates with any of them; \
          check that the same model made both, or choose another kernel"
     } else {
         "warning: the picks tell nothing that is not known already; check --observed, or choose another kernel"
     }))
 }
 
-/// Writes the picks, then the report; returns how long the report took, if one was asked for.
-fn write_results(
-    arguments: &Arguments,
-    inputs: &Inputs,
-    task: &Task<'_>,
-    plan: &Plan,
-    selection: &Selection,
+/// A selection, with everything that it was made from.
+struct Outcome<'a> {
+    arguments: &'a Arguments,
+    files: &'a TaskFiles,
+    task: &'a Task<'a>,
+    plan: &'a Plan,
+    selection: &'a Selection,
     times: Times,
-) -> Result<Option<Duration>> {
-    let pool = &inputs.source.pool;
-    let ids = Ids { of_rows: pool.ids(), csv_safe: arguments.csv_safe };
-    match arguments.out.as_deref() {
-        Some(out) if out == Path::new("-") => {
-            let mut csv = Vec::new();
-            write_picks_csv(&mut csv, &selection.picks, ids)?;
-            terminal::print_data(&csv)?;
-        }
-        Some(out) => write_picks(out, &selection.picks, pool.rows(), ids)?,
-        None if arguments.quiet => {}
-        None => writeln!(terminal::stdout(), "{}", picks_table(&selection.picks, |row| inputs.source.id(row)))?,
-    }
-    let Some(path) = &arguments.report else { return Ok(None) };
-    let start = Instant::now();
-    let written = write_report(path, arguments, inputs, task, plan, selection, times);
-    written.with_context(|| match arguments.out.as_deref() {
-        Some(out) if out != Path::new("-") => format!("the picks are in {}, but not the report", out.display()),
-        _ => "the report could not be made".into(),
-    })?;
-    Ok(Some(start.elapsed()))
 }
 
-fn write_report(
-    path: &Path,
-    arguments: &Arguments,
-    inputs: &Inputs,
-    task: &Task<'_>,
-    plan: &Plan,
-    selection: &Selection,
-    times: Times,
-) -> Result<()> {
-    let pool = &inputs.source.pool;
-    let facts = Facts {
-        pool_file: file_name(&arguments.pool),
-        number_format: pool.dtype().into(),
-        targets_file: arguments.targets.as_deref().map(file_name),
-        noise_is_default: arguments.model.noise_std.is_none(),
-        centred: arguments.model.center,
-        read_seconds: times.reading.as_secs_f64(),
-        choose_seconds: times.choosing.as_secs_f64(),
-        peak_memory_bytes: peak_memory_bytes(),
-        ..story::facts(task, plan, selection)
-    };
-    let names = Story {
-        id: &|row| inputs.source.id(row),
-        target_id: &|row| inputs.targets.as_ref().map(|targets| targets.id(row)),
-        label: &|row| pool.labels().map(|labels| labels[row].clone()),
-        group: &|row| pool.groups().map(|groups| groups[row].clone()),
-        thumbnail: &|_| None,
-        target_thumbnail: &|_| None,
-    };
-    let report = story::tell(task, selection, facts, &names)?;
-    let page = report::render(&report)?;
-    Ok(write_beside(path, |file| file.write_all(page.as_bytes()))?)
+impl Outcome<'_> {
+    /// Writes the picks, then the report; returns how long the report took, if one was requested.
+    fn write(&self) -> Result<Option<Duration>> {
+        let Self { arguments, files, selection, .. } = self;
+        let pool = &files.pool_file.pool;
+        let ids = PickIds { of_rows: pool.ids(), csv_safe: arguments.csv_safe };
+        match arguments.out.as_deref() {
+            Some(out) if out == Path::new("-") => {
+                let mut csv = Vec::new();
+                write_picks_csv(&mut csv, &selection.picks, ids)?;
+                terminal::print_data(&csv)?;
+            }
+            Some(out) => write_picks(out, &selection.picks, pool.rows(), ids)?,
+            None if arguments.quiet => {}
+            None => writeln!(terminal::stdout(), "{}", picks_table(&selection.picks, |row| files.pool_file.id(row)))?,
+        }
+        let Some(path) = &arguments.report else { return Ok(None) };
+        let start = Instant::now();
+        self.write_report(path).with_context(|| match arguments.out.as_deref() {
+            Some(out) if out != Path::new("-") => {
+                format!("the picks are in {}, but the report failed", out.display())
+            }
+            _ => "the report failed".into(),
+        })?;
+        Ok(Some(start.elapsed()))
+    }
+
+    fn write_report(&self, path: &Path) -> Result<()> {
+        let Self { arguments, files, task, plan, selection, .. } = self;
+        let pool = &files.pool_file.pool;
+        let provenance = Provenance {
+            pool_file: file_name(&arguments.pool),
+            number_format: pool.dtype().into(),
+            targets_file: arguments.targets.as_deref().map(file_name),
+            noise_is_default: arguments.model.noise_std.is_none(),
+            centred: arguments.model.center,
+            read_seconds: self.times.reading.as_secs_f64(),
+            choose_seconds: self.times.choosing.as_secs_f64(),
+            peak_memory_bytes: peak_memory_bytes(),
+            ..Provenance::new(task, plan, selection)
+        };
+        let details = RowDetails {
+            id: &|row| files.pool_file.id(row),
+            target_id: &|row| files.target_file.as_ref().map(|file| file.id(row)),
+            label: &|row| pool.labels().map(|labels| labels[row].clone()),
+            group: &|row| pool.groups().map(|groups| groups[row].clone()),
+            thumbnail: &|_| None,
+            target_thumbnail: &|_| None,
+        };
+        let report = Report::new(task, selection, provenance, &details)?;
+        let page = report::render(&report)?;
+        Ok(write_beside(path, |file| file.write_all(page.as_bytes()))?)
+    }
+
+    /// Says what was picked, by which rule and with which noise.
+    fn summary(&self) -> String {
+        let Self { task, plan, selection, .. } = self;
+        let targets = task.targets.map_or(String::new(), |t| format!(" for {} targets", grouped(t.rows())));
+        let noise = match plan.noise {
+            Noise::Relative(share) if task.kernel.is_linear() => format!(" ({share} × the mean squared norm)"),
+            Noise::Relative(share) => format!(" ({share} × the mean prior variance)"),
+            Noise::Std(_) => String::new(),
+        };
+        let ended = match selection.end_reason {
+            EndReason::Gain => " It stopped because the next pick would add too little.",
+            EndReason::Variance => " It stopped because enough of the reducible variance is gone.",
+            EndReason::Limits => " It stopped because the quotas or the budget allow no more picks.",
+            _ => "",
+        };
+        format!(
+            "Picked {} of {} rows{targets} with {}; ρ² = {}{noise}{}.{ended}",
+            grouped(selection.picks.len()),
+            grouped(task.pool.rows()),
+            plan.strategy.name(),
+            short(selection.noise_var),
+            if task_is_centered(task) { ", the pool's mean subtracted" } else { "" },
+        )
+    }
+
+    /// Says how long the work took and how much memory it needed.
+    fn times(&self, reporting: Option<Duration>) -> String {
+        let reporting = reporting.map_or_else(String::new, |time| format!(", the report {}", seconds(time)));
+        let (reading, choosing) = (seconds(self.times.reading), seconds(self.times.choosing));
+        format!("Reading took {reading}, choosing {choosing}{reporting}; peak memory {}.", peak_memory())
+    }
 }
 
 fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn closing_line(
-    task: &Task<'_>,
-    plan: &Plan,
-    selection: &Selection,
-    times: Times,
-    reporting: Option<Duration>,
-) -> String {
-    let reporting = reporting.map_or_else(String::new, |time| format!(", the report {}", seconds(time)));
-    let targets = task.targets.map_or(String::new(), |t| format!(" for {} targets", grouped(t.rows())));
-    let noise = match plan.noise {
-        Noise::Relative(share) if task.kernel.is_linear() => format!(", {share} × the mean squared norm"),
-        Noise::Relative(share) => format!(", {share} × the mean prior variance"),
-        Noise::Std(_) => String::new(),
-    };
-    let ended = match selection.ended {
-        Ended::Gain => "; stopped: the next pick adds too little",
-        Ended::Variance => "; stopped: enough of the reducible variance is gone",
-        Ended::Limits => "; stopped: quotas or the budget allow no more",
-        _ => "",
-    };
-    format!(
-        "picked {} of {} rows{targets} by {} (ρ² = {}{noise}{}){ended}; reading took {}, choosing {}{reporting}; peak memory {}",
-        grouped(selection.picks.len()),
-        grouped(task.pool.rows()),
-        plan.strategy.name(),
-        short(selection.noise_var),
-        if task_is_centered(task) { ", the pool's mean subtracted" } else { "" },
-        seconds(times.reading),
-        seconds(times.choosing),
-        memory(),
-    )
-}
-
 fn task_is_centered(task: &Task<'_>) -> bool {
     task.pool.embeddings().is_centered()
 }
 
-/// What the arguments mean, as far as it does not depend on the files.
+/// Returns what the arguments mean, as far as it does not depend on the files.
 fn plan_of(arguments: &Arguments) -> Result<Plan> {
-    let more = &arguments.more;
-    let strategy: Strategy = match more.beta {
+    let limits = &arguments.limits;
+    let strategy: Strategy = match limits.beta {
         Some(beta) if arguments.rule == "information-density" => Strategy::information_density(beta)?,
-        Some(_) => bail!("--beta belongs to --rule information-density, not to {}", arguments.rule),
+        Some(_) => bail!("--beta belongs to --rule information-density, not to --rule {}", arguments.rule),
         None => arguments.rule.parse()?,
     };
-    Ok(Plan {
-        strategy,
-        count: arguments.count,
-        noise: arguments.model.noise(),
-        target_sampling: TargetSampling::All,
-        round_size: more.round_size,
-        seed: arguments.seed,
-        made: 0,
-        stop: Stop { min_gain: more.min_gain, reduced_share: more.stop_variance },
-        quotas: Vec::new(),
-        budget: more.budget,
-        repeat: more.repeat,
-        greedy: more.greedy.parse()?,
-        engine: Engine::Auto,
-    })
+    Ok(Plan::default()
+        .strategy(strategy)
+        .count(arguments.count)
+        .noise(arguments.model.noise())
+        .picks_per_round(limits.picks_per_round)
+        .seed(arguments.seed)
+        .stop(Stop { min_gain: limits.min_gain, reduced_share: limits.stop_variance })
+        .budget(limits.budget)
+        .repeat(limits.repeat)
+        .greedy(arguments.greedy.parse()?))
 }
 
-fn target_sampling(given: Option<&str>, inputs: &Inputs) -> Result<TargetSampling> {
-    let weights = inputs.targets.as_ref().and_then(|targets| targets.pool.costs());
-    if given.is_some() && inputs.targets.is_none() {
+fn target_sampling(given: Option<&str>, column: Option<&str>, files: &TaskFiles) -> Result<TargetSampling> {
+    let weights = files.target_file.as_ref().zip(column).and_then(|(file, column)| file.pool.numbers(column));
+    if given.is_some() && files.target_file.is_none() {
         bail!("--target-sample needs --targets");
     }
     let Some(given) = given else {
         if weights.is_some() {
-            bail!("--target-weights needs --target-sample N, the number of targets to draw");
+            bail!("--target-weight-column needs --target-sample N, the number of targets to draw");
         }
         return Ok(TargetSampling::All);
     };
-    let wrong = || format!("--target-sample {given} is no share (0.1), number (20), max-det:N or max-dist:N");
+    let wrong = || format!("--target-sample {given} is not a share (0.1), a number (20), max-det:N or max-dist:N");
     if let Some((kind, count)) = given.split_once(':') {
         if weights.is_some() {
-            bail!("--target-weights draws targets; it does not go with {kind}:{count}");
+            bail!("--target-weight-column draws targets at random, so it cannot be combined with {kind}:{count}");
         }
         let count = count.parse().with_context(wrong)?;
         return match kind {
@@ -366,13 +379,15 @@ fn target_sampling(given: Option<&str>, inputs: &Inputs) -> Result<TargetSamplin
     }
     match (given.parse::<usize>(), weights) {
         (Ok(size), Some(weights)) => Ok(TargetSampling::Weighted { weights: weights.to_vec(), size }),
-        (Err(_), Some(_)) => bail!("with --target-weights, --target-sample is a whole number of draws, not {given}"),
+        (Err(_), Some(_)) => {
+            bail!("with --target-weight-column, --target-sample must be a whole number of draws, not {given}")
+        }
         (Ok(size), None) => Ok(TargetSampling::Size(size)),
         (Err(_), None) => Ok(TargetSampling::Fraction(given.parse().with_context(wrong)?)),
     }
 }
 
-/// `NAME=N` for one group, `N` for all others.
+/// Returns the quota of each group: `NAME=N` sets that of one group, `N` that of all others.
 fn quotas(given: &[String], names: &[String]) -> Result<Vec<usize>> {
     if given.is_empty() {
         return Ok(Vec::new());
@@ -381,7 +396,7 @@ fn quotas(given: &[String], names: &[String]) -> Result<Vec<usize>> {
         bail!("--quota needs --group-column NAME, the column with each row's group");
     }
     let mut quotas = vec![usize::MAX; names.len()];
-    let number = |text: &str| text.parse().with_context(|| format!("'{text}' is no number of picks in --quota"));
+    let number = |text: &str| text.parse().with_context(|| format!("'{text}' in --quota is not a number of picks"));
     for all in given.iter().filter(|quota| !quota.contains('=')) {
         quotas.fill(number(all)?);
     }

@@ -1,44 +1,48 @@
-//! What people see while and after a selection runs.
+//! Progress, tables and notes in the terminal.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 #[cfg(feature = "train")]
-use std::{cell::Cell, time::Instant};
+use std::{cell::Cell, ffi::OsStr, time::Instant};
 
+use clap::ValueEnum;
 use comfy_table::{Table, presets};
 use homing::{Pick, Progress};
+use homing_report::text::memory;
 pub use homing_report::text::{grouped, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-/// A bar on standard error, when that is a terminal. One that counts says a line now and then when it is none.
+/// A progress bar on standard error if that is a terminal. Otherwise, a bar that counts prints a line now and then.
 pub struct Bar {
     bar: ProgressBar,
     #[cfg(feature = "train")]
     lines: Option<Lines>,
 }
 
-/// A line for every tenth that is done, and one a minute.
+/// Prints a line per tenth of the work, and at least one per minute.
 #[cfg(feature = "train")]
 struct Lines {
     what: String,
-    told: Cell<(u64, Instant)>,
+    /// The tenths that the last line reported, and when it was printed.
+    last: Cell<(u64, Instant)>,
 }
 
 #[cfg(feature = "train")]
 impl Lines {
-    /// Tenths come no faster than this.
+    /// Least time between two lines for tenths.
     const LEAST: Duration = Duration::from_secs(2);
+    /// Most time between two lines.
     const MOST: Duration = Duration::from_secs(60);
 
-    fn tell(&self, bar: &ProgressBar) {
+    fn print_if_due(&self, bar: &ProgressBar) {
         let (done, all) = (bar.position(), bar.length().unwrap_or(0).max(1));
-        let (told, at) = self.told.get();
+        let (last, at) = self.last.get();
         let tenths = 10 * done / all;
-        let waited = if tenths > told { Self::LEAST } else { Self::MOST };
-        if at.elapsed() >= waited || (told == 0 && tenths > 0) || (tenths > told && done >= all) {
-            self.told.set((tenths, Instant::now()));
+        let waited = if tenths > last { Self::LEAST } else { Self::MOST };
+        if at.elapsed() >= waited || (last == 0 && tenths > 0) || (tenths > last && done >= all) {
+            self.last.set((tenths, Instant::now()));
             let message = bar.message();
             let dot = if message.is_empty() { "" } else { " · " };
             note(format_args!("{}: {} of {}{dot}{message}", self.what, grouped(done as usize), grouped(all as usize)));
@@ -65,20 +69,20 @@ impl Bar {
         let style = ProgressStyle::with_template(&format!("{what} {{bar:24}} {{pos}}/{{len}} {{msg}} {{eta}} left"));
         bar.bar.set_style(style.expect("a fixed template"));
         let plain = !quiet && !io::stderr().is_terminal();
-        bar.lines = plain.then(|| Lines { what: what.into(), told: Cell::new((0, Instant::now())) });
+        bar.lines = plain.then(|| Lines { what: what.into(), last: Cell::new((0, Instant::now())) });
         bar
     }
 
-    /// What stands beside the count.
+    /// Sets the text next to the count.
     #[cfg(feature = "train")]
-    pub fn say(&self, message: String) {
+    pub fn set_message(&self, message: String) {
         self.bar.set_message(message);
     }
 
     #[cfg(feature = "train")]
     pub fn set(&self, done: usize) {
         self.bar.set_position(done as u64);
-        self.lines.iter().for_each(|lines| lines.tell(&self.bar));
+        self.lines.iter().for_each(|lines| lines.print_if_due(&self.bar));
     }
 
     #[cfg(feature = "train")]
@@ -86,7 +90,7 @@ impl Bar {
         self.set(self.bar.position() as usize + more);
     }
 
-    pub fn tell(&self, progress: Progress<'_>) {
+    pub fn show_pick(&self, progress: Progress<'_>) {
         self.bar.set_message(format!("{:.2} nats", progress.pick.information));
         self.bar.set_position(progress.pick.rank as u64);
     }
@@ -96,7 +100,7 @@ impl Bar {
     }
 }
 
-/// The step under way, on standard error when that is a terminal.
+/// The current step, on standard error if that is a terminal.
 pub struct Steps(ProgressBar);
 
 impl Steps {
@@ -107,7 +111,7 @@ impl Steps {
         Self(bar)
     }
 
-    pub fn tell(&self, step: &'static str) {
+    pub fn show(&self, step: &'static str) {
         self.0.set_message(step);
         self.0.tick();
     }
@@ -122,34 +126,55 @@ pub fn seconds(duration: Duration) -> String {
     if s < 1.0 { format!("{:.0} ms", s * 1e3) } else { format!("{s:.1} s") }
 }
 
-/// The most memory this process has had, where the system tells.
+/// Returns the peak memory of this process, if the system reports it.
 pub fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-pub fn memory() -> String {
-    peak_memory_bytes().map_or_else(|| "unknown".into(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6))
+pub fn peak_memory() -> String {
+    peak_memory_bytes().map_or_else(|| "unknown".into(), memory)
 }
 
-/// An empty table without borders, for figures.
+/// Whether text on standard output may be coloured.
+#[cfg(feature = "train")]
+pub fn may_colour() -> bool {
+    colours(io::stdout().is_terminal(), std::env::var_os("NO_COLOR").as_deref())
+}
+
+/// A terminal has colours unless `NO_COLOR` is set to anything (<https://no-color.org>).
+#[cfg(feature = "train")]
+fn colours(is_terminal: bool, no_color: Option<&OsStr>) -> bool {
+    is_terminal && no_color.is_none_or(OsStr::is_empty)
+}
+
+/// How a result is printed on standard output.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// Tables for people.
+    Table,
+    /// JSON for other programs.
+    Json,
+}
+
+/// Returns an empty table without borders.
 pub fn plain_table() -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table
 }
 
-/// The picks as people read them; long lists are cut.
+/// Returns the picks as a table, of which only the first are shown.
 pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String) -> Table {
     const SHOWN: usize = 20;
     let mut table = plain_table();
-    table.set_header(["rank", "row", "id", "score", "information", "variance left"]);
+    table.set_header(["rank", "index", "id", "score", "information", "variance left"]);
     for pick in picks.iter().take(SHOWN) {
         table.add_row([
             pick.rank.to_string(),
-            pick.index.to_string(),
-            cell(&id(pick.index)),
+            pick.row.to_string(),
+            cell(&id(pick.row)),
             short(pick.score),
             format!("{:.3}", pick.information),
             pick.variance_left.map_or_else(String::new, |left| format!("{:.1} %", 100.0 * left)),
@@ -161,36 +186,40 @@ pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String) -> Table {
     table
 }
 
-/// Text for people on standard output or standard error. Names and ids in it come from files that anybody may have made, so
-/// characters that would steer a terminal are shown as escapes.
+/// Text for people on standard output or standard error. It contains names and ids from files that anybody may have made, so
+/// characters that would control a terminal are shown as escapes.
 pub struct Screen<W>(W);
 
-/// Standard output for text that people read.
+/// Returns standard output for text for people.
 pub fn stdout() -> Screen<io::Stdout> {
     Screen(io::stdout())
 }
 
-/// A line on standard error. Nobody may be there to read it, which is no reason to end.
+/// Prints a line on standard error. That nobody can read it is no reason to stop.
 pub fn note(text: impl Display) {
     let _ = writeln!(Screen(io::stderr()), "{text}");
 }
 
-/// Bytes for other programs on standard output; a terminal gets them as text for people.
+/// Prints bytes for other programs on standard output, or text for people if that is a terminal. A reader that stops reading
+/// early (`homing … | head`) has all that it needs.
 pub fn print_data(bytes: &[u8]) -> io::Result<()> {
     if io::stdout().is_terminal() {
         return stdout().write_all(bytes);
     }
     let named = |error: io::Error| io::Error::new(error.kind(), format!("the output cannot be written: {error}"));
-    io::stdout().write_all(bytes).map_err(named)
+    match io::stdout().write_all(bytes) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(named),
+    }
 }
 
-/// JSON on standard output, with the characters that would steer a terminal as escapes of its own.
+/// Prints JSON on standard output, with characters that would control a terminal as JSON escapes.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let json = escaped(&serde_json::to_string_pretty(value)?, |c| format!("\\u{:04x}", u32::from(c)));
     Ok(writeln!(stdout(), "{json}")?)
 }
 
-/// A name as the cell of a table, in one line.
+/// Returns a name as the cell of a table, in one line.
 pub fn cell(name: &str) -> String {
     name.replace('\n', "\\n")
 }
@@ -209,13 +238,14 @@ impl<W: Write> Write for Screen<W> {
     }
 }
 
-/// The text with control characters, except for ends of lines, and marks that reverse the direction of writing as escapes.
+/// Returns the text with escapes for control characters, except line breaks and tabs, and for marks that change the direction
+/// of writing.
 fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
-    let steers = |c: char| {
+    let controls = |c: char| {
         (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        if steers(c) {
+        if controls(c) {
             shown.push_str(&escape(c));
         } else {
             shown.push(c);
@@ -224,21 +254,12 @@ fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
     })
 }
 
-/// The text in one line.
+/// Returns the text in one line.
 pub fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// What went wrong, with its causes; one that the sentence has said already is not said again.
-pub fn sentence(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said {
-        said if said.is_empty() => cause,
-        said if said.contains(&cause) => said,
-        said => format!("{said}: {cause}"),
-    })
-}
-
-/// Whether the reader of standard output went away (`homing … | head`).
+/// Whether the reader of standard output has stopped reading (`homing … | head`).
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
@@ -246,7 +267,15 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::anyhow;
+
+    #[cfg(feature = "train")]
+    #[test]
+    fn no_color_is_honoured() {
+        assert!(colours(true, None) && colours(true, Some(OsStr::new(""))));
+        assert!(
+            !colours(true, Some(OsStr::new("1"))) && !colours(true, Some(OsStr::new("0"))) && !colours(false, None)
+        );
+    }
 
     #[test]
     fn what_would_steer_a_terminal_is_shown_as_an_escape() {
@@ -254,15 +283,5 @@ mod tests {
         writeln!(Screen(&mut shown), "a\u{1b}]0;title\u{7}\u{9b}31m\u{202e}é\tb").unwrap();
         let shown = String::from_utf8(shown).unwrap();
         assert_eq!(shown, "a\\u{1b}]0;title\\u{7}\\u{9b}31m\\u{202e}é\tb\n");
-    }
-
-    #[test]
-    fn a_cause_that_its_error_quotes_is_said_once() {
-        let io = || io::Error::other("the disk is full");
-        let quoted = anyhow!(io()).context("picks.csv cannot be written: the disk is full; make room");
-        assert_eq!(sentence(&quoted), "picks.csv cannot be written: the disk is full; make room");
-        let named = anyhow!(io()).context("picks.csv cannot be written");
-        assert_eq!(sentence(&named), "picks.csv cannot be written: the disk is full");
-        assert_eq!(sentence(&anyhow!("no such rule").context("--rule")), "--rule: no such rule");
     }
 }

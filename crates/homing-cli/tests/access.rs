@@ -1,4 +1,4 @@
-//! Pools that are read from their file rather than mapped: the same picks, within the memory that is allowed.
+//! Pools that are read block by block instead of mapped give the same picks, within the allowed memory.
 
 mod folder;
 #[path = "../../homing-pool/tests/npy/mod.rs"]
@@ -13,13 +13,13 @@ use assert_cmd::cargo::CommandCargoExt;
 use folder::Folder;
 use npy::npy;
 
-/// Rows × dim singles without a pattern.
+/// Returns rows × dim random-looking single-precision numbers.
 fn singles(rows: usize, dim: usize) -> Vec<u8> {
     let number = |i: usize| (((i * 2_654_435_761) % 1_000_003) as f32 / 500_001.5 - 1.0).to_le_bytes();
     (0..rows * dim).flat_map(number).collect()
 }
 
-/// The folder with a .npy pool of 300 × 3 numbers, and probabilities of pool and targets.
+/// Returns a folder with a .npy pool of 300 × 3 numbers, and probabilities of pool and targets.
 fn folder() -> Folder {
     let folder = Folder::new();
     fs::write(folder.path("pool.npy"), npy("<f4", false, "(300, 3)", &singles(300, 3))).unwrap();
@@ -45,7 +45,7 @@ fn every_rule_and_option_picks_the_same_rows() {
         "--observed known.txt",
         "--observed targets.csv",
         "--stop-variance 0.9",
-        "--round-size 2 --target-sample 1",
+        "--picks-per-round 2 --target-sample 1",
     ];
     for options in rules.chain(options.map(str::to_owned)) {
         let picks = |access: &str| {
@@ -81,14 +81,14 @@ fn the_report_tells_the_same_and_verbose_says_how_the_pool_was_had() {
     folder.refuses(&format!("{select} --pool-access sideways"), &["sideways", "see --help"]);
 }
 
-/// Bytes that a process has asked to read.
+/// Returns how many bytes a process has requested to read.
 fn bytes_read(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse().ok()
 }
 
-/// Runs a selection of one pass per pick, far more work than is waited for, and cuts its pool in half once `begun` says so of
-/// the process and the pool's length. The run must end with one sentence of these words, and no file.
+/// Starts a selection with one pass per pick, far more work than the test waits for, and cuts its pool in half once `begun`
+/// holds for the process and the pool's length. The run must end with one sentence that has these words, and without a file.
 fn cut_in_half(access: &str, begun: impl Fn(u32, u64) -> bool, words: &[&str]) {
     let folder = folder();
     let (rows, dim) = (4000, 16);
@@ -160,7 +160,7 @@ fn a_pool_larger_than_the_address_space_is_read() {
         println!("skipped: this shell cannot limit the address space (ulimit -v)");
         return;
     }
-    // Zeros but for a few rows: the file has holes, and takes no room on the disk.
+    // All rows except a few are zeros, so the file is sparse and needs no room on the disk.
     let (rows, dim) = (300_000, 512);
     let header = npy("<f4", false, &format!("({rows}, {dim})"), &[]);
     let mut file = File::create(folder.path("pool.npy")).unwrap();
@@ -184,7 +184,7 @@ fn a_pool_larger_than_the_address_space_is_read() {
     let row = |line: &str| line.split(',').nth(1).unwrap().parse().unwrap();
     assert!(picks.lines().skip(1).all(|line| told.contains(&row(line))), "zeros tell nothing: {picks}");
 
-    // The limit does hold.
+    // The limit takes effect.
     let output = under_limit(&folder, &format!("{select} --pool-access map --out no.csv"));
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");

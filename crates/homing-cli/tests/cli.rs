@@ -1,4 +1,4 @@
-//! The command, driven as a process: what it writes, and what it says when it cannot.
+//! Runs the command as a process: what it writes, and what it says if it cannot.
 
 mod folder;
 #[path = "../../homing-pool/tests/npy/mod.rs"]
@@ -130,7 +130,7 @@ fn forbidding_the_id_18_does_not_forbid_row_18() {
     let all = format!("{SELECT} -n 39 --out - -q --forbid");
     for (name, text) in [("no.txt", "18\n"), ("no.csv", "18\n"), ("no.jsonl", "18\n")] {
         folder.write(name, text);
-        let words = [name, "row numbers or ids", "(18 is the id of row 3)", "`index` or `id`"];
+        let words = [name, "row indices or ids", "(18 is the id of row 3)", "`index` or `id`"];
         folder.refuses(&format!("{all} {name}"), &words);
         folder.refuses(&format!("{SELECT} -n 2 --observed {name}"), &words);
         folder.refuses(&format!("diagnose pool.csv --label-column cost --targets targets.csv --picks {name}"), &words);
@@ -152,12 +152,13 @@ fn forbidding_the_id_18_does_not_forbid_row_18() {
 fn probabilities_that_are_neither_a_file_nor_a_column_are_told_so() {
     let folder = Folder::new();
     let select = format!("{SELECT} -n 2 --rule max-entropy --probabilities");
-    folder.refuses(&format!("{select} p.s"), &["'p.s' is no file, and no column either", "it has 'id', 'source'"]);
+    folder.refuses(&format!("{select} p.s"), &["'p.s' is neither a file nor a column", "it has 'id', 'source'"]);
     folder.refuses(&format!("{select} p.npy"), &["p.npy does not exist"]);
     folder.write("p.s", "1");
     folder.refuses(&format!("{select} p.s"), &["p.s has no extension that can be read", ".npy"]);
     folder.write("dots.jsonl", &table(40, |i| format!("{{\"v\":[0.5,{i}],\"model.p\":[0.5,0.5]}}\n")));
-    folder.succeeds("select dots.jsonl --embedding v -n 2 --rule max-entropy --probabilities model.p --out - -q");
+    folder
+        .succeeds("select dots.jsonl --embedding-column v -n 2 --rule max-entropy --probabilities model.p --out - -q");
 }
 
 #[test]
@@ -183,7 +184,7 @@ fn every_kernel_target_sample_and_stop_runs() {
         "--kernel matern:1.5:1",
         "--center",
         "--target-sample 0.5",
-        "--target-sample 1 --round-size 2",
+        "--target-sample 1 --picks-per-round 2",
         "--target-sample max-det:1",
         "--target-sample max-dist:1",
         "--stop-variance 0.9999",
@@ -203,7 +204,7 @@ fn the_report_stands_alone_and_the_closing_line_tells() {
     let output = folder.homing(&format!("{SELECT} -n 5 --out picks.csv --report report.html"));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.stdout.is_empty());
-    for word in ["picked 5 of 40 rows", "2 targets", "itl", "reading took", "choosing", ", the report ", "peak memory"]
+    for word in ["Picked 5 of 40 rows", "2 targets", "itl", "Reading took", "choosing", ", the report ", "peak memory"]
     {
         assert!(said.contains(word), "{said}");
     }
@@ -243,7 +244,7 @@ fn columns_that_were_not_named_are_told_and_the_targets_match_them_by_name() {
     let folder = Folder::new();
     folder.write("p.csv", "id,x,stars,y\na,1,5,0\nb,0.5,1,0.1\nc,-0.2,3,1\n");
     folder.write("t.csv", "x,y\n0,1\n");
-    // Another order, a number more, no ids, and a label that is missing.
+    // The columns have another order, there is one more number, there are no ids, and a label is missing.
     folder.write("u.csv", "name,stars,y,x,extra\nt1,,1,0,77\n");
     let want = folder.succeeds("select p.csv --label-column stars --targets t.csv -n 2 --noise-std 1 --out - -q");
     let output =
@@ -251,7 +252,7 @@ fn columns_that_were_not_named_are_told_and_the_targets_match_them_by_name() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), want);
-    assert!(said.contains("p.csv: the embedding is its 2 columns of numbers 'x', 'y';"), "{said}");
+    assert!(said.contains("p.csv: the embedding consists of the 2 columns of numbers 'x', 'y';"), "{said}");
     let output = folder.homing("select p.csv --rule undirected-itl -n 1 --out -");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("3 columns of numbers 'x', 'stars', 'y'") && said.contains("--label-column"), "{said}");
@@ -339,7 +340,7 @@ fn bad_settings() {
     folder.refuses(&format!("{SELECT} -n 2 --quota 0"), &["quotas", "raise"]);
     folder.refuses(&format!("{SELECT} -n 2 --budget 0.5"), &["budget", "raise"]);
     folder.refuses("select pool.csv --targets targets.csv -n 2 --budget 3", &["--budget needs --cost-column"]);
-    folder.refuses(&format!("{SELECT} -n 2 --out pool.csv"), &["pool.csv", "written over"]);
+    folder.refuses(&format!("{SELECT} -n 2 --out pool.csv"), &["pool.csv", "overwritten"]);
     folder.refuses(&format!("{SELECT} -n 2 --noise-std 1e-100"), &["noise", "between 1e-70 and 1e70"]);
     folder.refuses("select pool.csv --cost-column cost -n 2 --rule random --target-sample 3", &["--targets"]);
     folder.write("far.txt", "99\n");
@@ -348,11 +349,50 @@ fn bad_settings() {
     folder.refuses(&format!("{SELECT} -n 2 --observed who.txt"), &["doc-x"]);
 }
 
-/// An existing file stays as it is when the run that would replace it fails.
+/// An existing file stays unchanged if the run that would replace it fails.
 #[test]
 fn a_failed_run_keeps_the_old_picks() {
     let folder = Folder::new();
     folder.write("picks.csv", "precious");
     folder.refuses(&format!("{SELECT} -n 99 --out picks.csv"), &["99 of 40"]);
     assert_eq!(fs::read_to_string(folder.path("picks.csv")).unwrap(), "precious");
+}
+
+#[test]
+fn a_misspelt_command_or_option_gets_a_suggestion() {
+    let folder = Folder::new();
+    folder.refuses("selct pool.csv", &["unrecognized subcommand 'selct'", "similar", "'select'"]);
+    folder.refuses("select pool.csv -n 2 --nosie-std 1", &["unexpected argument '--nosie-std'", "'--noise-std'"]);
+    folder.refuses("select pool.csv -n 2 --pool-access red", &["'red'", "'read'"]);
+}
+
+#[test]
+fn shells_and_man_get_their_pages() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(folder.succeeds(&format!("completions {shell}")).contains("embedding-column"), "{shell}");
+    }
+    let page = folder.succeeds("man");
+    assert!(page.contains(".TH homing 1") && page.contains(".SH EXAMPLES"), "{page}");
+    folder.succeeds("man pages");
+    let select = fs::read_to_string(folder.path("pages/homing-select.1")).unwrap();
+    assert!(select.contains("\\-\\-picks\\-per\\-round") && select.contains(".SH EXAMPLES"), "{select}");
+    assert!(folder.path("pages/homing-experiment-run.1").exists());
+}
+
+#[test]
+fn help_starts_with_examples_and_groups_options() {
+    let folder = Folder::new();
+    let help = folder.succeeds("--help");
+    assert!(help.lines().nth(2).unwrap() == "Quick start:" && help.contains("homing select pool.npy"), "{help}");
+    let help = folder.succeeds("select --help");
+    let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("no {text} in {help}"));
+    let order =
+        ["Examples:", "Usage:", "\nOutput:", "\nTargets and limits:", "\nColumns:", "\nModel:", "\nPerformance:"];
+    assert!(order.map(place).is_sorted(), "{help}");
+    if cfg!(feature = "train") {
+        let help = folder.succeeds("finetune --help");
+        let run = help.split("\nRun:").nth(1).unwrap().split("\n\n").next().unwrap();
+        assert!(["--run", "--resume", "--quiet", "--seed", "--seeds"].iter().all(|name| run.contains(name)), "{help}");
+    }
 }

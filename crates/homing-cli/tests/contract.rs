@@ -1,8 +1,8 @@
-//! The contract of the command line, on random command lines, valid and not: exit code 0 with whole files, or exit code 2 with
-//! one sentence and no file touched; never a panic, never a signal, bounded memory and time.
+//! The contract of the command line, tested on random command lines, valid and invalid: exit code 0 with complete files, or exit
+//! code 2 with one sentence and no file changed; no panic, no signal, bounded memory and time.
 //!
-//! `HOMING_CONTRACT=20000 cargo test --release --workspace --test contract` runs as many as that; `HOMING_CONTRACT_SEED`
-//! begins elsewhere, and a breach names the seed that repeats it.
+//! `HOMING_CONTRACT=20000 cargo test --release --workspace --test contract` runs 20,000 lines; `HOMING_CONTRACT_SEED` sets the
+//! first seed, and a failure names the seed that repeats it.
 #![cfg(all(unix, feature = "train"))]
 
 mod folder;
@@ -23,11 +23,11 @@ use folder::{Folder, table};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Address space that a command may take, in KiB, and the time that it may take.
+/// Address space, in KiB, and time that a command may use.
 const MEMORY: usize = 6_000_000;
 const TIME: Duration = Duration::from_secs(40);
 
-/// Numbers as nobody should type them.
+/// Numbers that nobody should type.
 const NUMBERS: [&str; 14] = [
     "0",
     "-1",
@@ -80,7 +80,7 @@ impl World {
         Self { folder, before }
     }
 
-    /// Puts back what a command has written.
+    /// Undoes what a command has written.
     fn restore(&self) {
         for entry in fs::read_dir(self.folder.path(".")).unwrap().flatten() {
             let name = entry.file_name().into_string().unwrap_or_default();
@@ -105,7 +105,7 @@ impl World {
     }
 }
 
-/// Every regular file below a folder with its bytes.
+/// Returns every regular file below a folder with its bytes.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -129,7 +129,7 @@ struct Line {
 struct Maker {
     random: ChaCha8Rng,
     line: Line,
-    /// How often a value is one that makes sense: always, nearly always, or often.
+    /// How often a value makes sense: always, nearly always, or often.
     care: f64,
 }
 
@@ -146,7 +146,7 @@ impl Maker {
         self.line.arguments.push(argument.as_ref().to_owned());
     }
 
-    /// A file: often one that fits, now and then anything that has a name.
+    /// Returns a file: often one that fits, sometimes any file.
     fn file(&mut self, good: &[&str]) -> OsString {
         if self.chance(self.care) {
             return self.one(good).into();
@@ -191,7 +191,7 @@ impl Maker {
         }
     }
 
-    /// An option with a value that is mostly good.
+    /// Adds an option with a value that is mostly valid.
     fn value(&mut self, option: &str, share: f64, good: &[&str]) {
         if self.chance(share) {
             let value = if self.chance(self.care) { self.one(good) } else { self.one(&NUMBERS) };
@@ -243,14 +243,14 @@ impl Maker {
                 0.5,
                 &["loss-gradient", "gaussian:1e-300", "gaussian:1e300", "matern:49:1e200", "matern:51:1"],
             );
-            self.value("--embedding", 0.2, &["embedding", "x", "nothing"]);
+            self.value("--embedding-column", 0.2, &["embedding", "x", "nothing"]);
             self.value("--id-column", 0.2, &["id", "source", "nothing"]);
             self.value("--label-column", 0.2, &["label", "source", "nothing"]);
             self.input("--probabilities", 0.3, &["p.csv"]);
         }
     }
 
-    /// A pool and targets that fit together, with the options that make them do so.
+    /// Adds a pool and targets that fit together, with the options that they need.
     fn pool_and_targets(&mut self, targets: f64) {
         let worlds: [(&str, &str, &[&str]); 4] = [
             ("pool.csv", "targets.csv", &["--cost-column=cost", "--group-column=source"]),
@@ -267,7 +267,7 @@ impl Maker {
             self.flag(option, self.care);
         }
         if !select && options.len() == 2 && self.line.arguments[0] == "diagnose" {
-            // Its numbers are costs, and otherwise part of the embedding.
+            // Without this option, the costs would be part of the embedding.
             self.value("--values", self.care, &["cost"]);
         }
     }
@@ -287,14 +287,14 @@ impl Maker {
                 self.value("--budget", 0.1, &["5", "100", "1e300"]);
                 self.flag("--probabilities=p.csv", 0.4);
             }
-            "weights.csv" => self.value("--target-weights", 0.3, &["w", "x"]),
+            "weights.csv" => self.value("--target-weight-column", 0.3, &["w", "x"]),
             _ => {}
         }
         self.output("--out", 0.7, &["o.csv", "o.jsonl", "o.parquet", "o.npy", "-", "old.csv"]);
         self.output("--report", 0.2, &["page.html", "page2.html"]);
         self.model();
         self.value("--target-sample", 0.1, &["0.5", "1", "max-det:1", "max-dist:2"]);
-        self.value("--round-size", 0.1, &["1", "2", "5"]);
+        self.value("--picks-per-round", 0.1, &["1", "2", "5"]);
         self.value("--min-gain", 0.1, &["0.01", "1e-9"]);
         self.value("--stop-variance", 0.1, &["0.5", "0.99"]);
         self.value("--beta", 0.05, &["1", "2"]);
@@ -346,7 +346,7 @@ impl Maker {
         self.input("--targets", 1.0 - self.care, &["aim.csv", "labelled.csv"]);
         self.value("--rounds", 1.0, &["1", "2"]);
         self.value("--epochs", 1.0, &["1", "2"]);
-        self.value("--batch-size", 0.3, &["1", "3"]);
+        self.value("--picks-per-round", 0.3, &["1", "3"]);
         self.value("--candidates", 0.3, &["all", "sample:5", "nearest:4"]);
         self.value("--model", 0.4, &["linear", "mlp:4"]);
         if self.chance(1.0 - self.care) {
@@ -365,9 +365,10 @@ impl Maker {
         self.value("--seed", 0.2, &["1", "4294967295"]);
         self.value("--pool-count", 0.2, &["10", "20"]);
         self.value("--target-count", 0.2, &["2", "4"]);
-        self.value("--rate", 0.2, &["0.01"]);
-        self.value("--step-size", 0.2, &["4"]);
-        self.value("--labels", 0.2, &["data", "labelled.csv"]);
+        self.value("--learning-rate", 0.2, &["0.01"]);
+        self.value("--minibatch-size", 0.2, &["4"]);
+        self.input("--labels", 0.2, &["labelled.csv"]);
+        self.flag("--ask", 0.05);
         self.value("--label-column", 0.2, &["label"]);
         self.output("--run", 0.95, &["run", "run2"]);
     }
@@ -378,13 +379,15 @@ impl Maker {
         self.push(data);
         self.value("--model", 0.7, &["linear", "mlp:4", "cnn"]);
         self.input("--weights", 0.95, &["pool.csv"]);
-        self.value("--kind", 0.5, &["last-layer", "outputs", "network-gradient:8"]);
+        self.value("--embedding", 0.5, &["last-layer", "outputs", "network-gradient:8"]);
         self.output("--out", 0.95, &["o.safetensors", "o.npy"]);
     }
 
     fn other(&mut self) {
         let words = [
             "rules",
+            "completions",
+            "bash",
             "experiment",
             "list",
             "run",
@@ -408,7 +411,7 @@ impl Maker {
         ];
         for _ in 0..self.random.random_range(0..4) {
             let word = self.one(&words);
-            // The demo takes half a minute, and downloads reach for a network.
+            // The demo takes half a minute, and downloads need a network.
             if !["demo", "mnist"].contains(&word) {
                 self.push(word);
             }
@@ -428,7 +431,7 @@ impl Maker {
             90..94 => maker.embed(),
             _ => maker.other(),
         }
-        // A word lost or doubled.
+        // A word is lost or doubled.
         let length = maker.line.arguments.len();
         if length > 1 && maker.chance(0.2 * (1.0 - maker.care)) {
             let at = maker.random.random_range(1..length);
@@ -441,7 +444,7 @@ impl Maker {
     }
 }
 
-/// Runs the command line within bounds of memory and time.
+/// Runs the command line with limits on memory and time.
 fn run(world: &World, line: &Line) -> Output {
     let mut command = Command::new("sh");
     command
@@ -449,7 +452,7 @@ fn run(world: &World, line: &Line) -> Output {
         .arg(format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\""))
         .arg(env!("CARGO_BIN_EXE_homing"))
         .args(&line.arguments);
-    // A backtrace would hide the sentence of a panic, and a cache of this machine belongs to its user.
+    // A backtrace would hide the message of a panic, and the cache of this machine belongs to its user.
     command
         .current_dir(world.folder.path("."))
         .env("RUST_BACKTRACE", "0")
@@ -477,7 +480,7 @@ fn reader(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHan
     })
 }
 
-/// What the contract says of an outcome; the breach, if there is one.
+/// Returns how an outcome breaks the contract, if it does.
 fn breach(world: &World, line: &Line, output: &Output) -> Option<String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if said.contains("panicked") {
@@ -496,14 +499,14 @@ fn breach(world: &World, line: &Line, output: &Output) -> Option<String> {
                     .iter()
                     .any(|output| name == output.trim_start_matches("./") || name.starts_with(&format!("{output}/")))
             };
-            // Pages of the theory's pictures and feature maps have names of their own.
+            // Pages of the theory's pictures and feature maps have their own names.
             let own = |name: &str| name.ends_with("gp-rounds.html") || name.starts_with("cache/");
             if let Some(name) = all.into_iter().find(|name| changed(name) && !named(name) && !own(name)) {
                 return Some(format!("it wrote {name}, which nobody asked for"));
             }
             for name in line.outputs.iter().filter(|name| *name != "-") {
                 let page = Path::new(name).extension().is_some_and(|extension| extension == "html");
-                // A selection that stops at once has no lines.
+                // A selection that stops at once has no picks.
                 let lines = Path::new(name).extension().is_some_and(|extension| extension == "jsonl");
                 let empty = |bytes: &[u8]| bytes.is_empty() && !lines;
                 match now.get(name.trim_start_matches("./")) {
@@ -566,7 +569,7 @@ fn every_command_line_ends_with_whole_files_or_with_one_sentence() {
     let (breaches, outcomes) = (breaches.into_inner().unwrap(), outcomes.into_inner().unwrap());
     println!("{count} command lines, exit codes {outcomes:?}, {} breaches", breaches.len());
     assert!(breaches.is_empty(), "{} breaches:\n{}", breaches.len(), breaches.join("\n"));
-    // Neither kind of line is rare, or the test would say little.
+    // Neither kind of line may be rare, or the test would say little.
     for code in [0, 2] {
         assert!(outcomes.get(&Some(code)).is_some_and(|seen| *seen as u64 * 10 > count), "{outcomes:?}");
     }

@@ -1,4 +1,4 @@
-//! `homing diagnose`, driven as a process.
+//! Runs `homing diagnose` as a process.
 
 mod folder;
 #[path = "../../homing-pool/tests/npy/mod.rs"]
@@ -13,7 +13,7 @@ use homing_pool::{Pool, ReadOptions};
 use npy::npy;
 use serde_json::Value;
 
-/// The pool of the folder has a column that is no embedding; this one has not.
+/// Unlike the folder's pool, this pool has only columns of the embedding.
 fn folder() -> Folder {
     let folder = Folder::new();
     let rows: Vec<String> =
@@ -28,7 +28,7 @@ fn diagnose(folder: &Folder, more: &str) -> String {
     folder.succeeds(&format!("diagnose pool.csv --targets targets.csv {more}"))
 }
 
-/// The keys, no more and no fewer; the numbers are the library's.
+/// The JSON has exactly these keys, and its numbers are those of the library.
 #[test]
 fn json_has_the_documented_keys_and_the_library_s_numbers() {
     let folder = folder();
@@ -46,7 +46,7 @@ fn json_has_the_documented_keys_and_the_library_s_numbers() {
 
     let open = |name: &str| Pool::open(&folder.path(name), &ReadOptions::default()).unwrap();
     let (pool, targets) = (open("pool.csv"), open("targets.csv"));
-    let task = Task::new(pool.embeddings(), Some(targets.embeddings().into()));
+    let task = Task::new(pool.embeddings(), targets.embeddings());
     let model = Model::new(task, Noise::Std(0.4)).unwrap();
     let after = model.given(&[3, 17, 20]).unwrap();
     let same = |got: &Value, want: f64| assert!((got.as_f64().unwrap() - want).abs() < 1e-12, "{got} {want}");
@@ -141,7 +141,7 @@ fn the_page_is_one_file_and_escapes_what_it_is_given() {
     folder.write("targets.csv", "id,x,y,z\n<script>alert(1)</script>,0.9,0.1,0.0\nfar,0.1,0.0,2.0\n");
     diagnose(&folder, "--picks picks.txt --report page.html");
     let page = fs::read_to_string(folder.path("page.html")).unwrap();
-    assert!(page.contains("This pool cannot teach 1 of 2 targets") && page.contains("The way down"));
+    assert!(page.contains("This pool cannot teach 1 of 2 targets") && page.contains("Variance over the picks"));
     assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert"));
     assert!(!page.contains("http://") && !page.contains("https://"));
     assert!(!page.contains("NaN") && page.trim_end().ends_with("</html>"));
@@ -153,11 +153,11 @@ fn what_has_no_variance_is_said_in_words() {
     folder.write("zero.csv", "x,y,z\n0,0,0\n0,0,0\n");
     let untaught = folder.succeeds("diagnose zero.csv --targets targets.csv");
     assert!(
-        untaught.contains("2 of 2 rows have no variance") && untaught.contains("100 % is out of reach"),
+        untaught.contains("2 of 2 rows have zero variance") && untaught.contains("100 % is out of reach"),
         "{untaught}"
     );
     let unknown = folder.succeeds("diagnose pool.csv --targets zero.csv");
-    assert!(unknown.contains("2 of 2 targets have no variance"), "{unknown}");
+    assert!(unknown.contains("2 of 2 targets have zero variance"), "{unknown}");
     for text in [untaught, unknown] {
         assert!(!text.contains("inf ") && !text.contains("NaN") && !text.contains("Lower --noise-std"), "{text}");
     }
@@ -202,7 +202,7 @@ fn bad_input_gets_one_sentence() {
     refuses("--values nowhere.npy", &["--values", "nowhere.npy does not exist"]);
     folder.write("same.csv", &"1.5\n".repeat(40));
     refuses("--values same.csv", &["all equal"]);
-    refuses("--report pool.csv", &["pool.csv", "written over"]);
+    refuses("--report pool.csv", &["pool.csv", "overwritten"]);
     refuses("--report nowhere/d.html", &["nowhere"]);
     refuses("--report -", &["--report", "file"]);
     folder.write("narrow.csv", "x,y\n1,2\n");

@@ -1,4 +1,4 @@
-//! `homing experiment`, driven as a process.
+//! Runs `homing experiment` as a process.
 
 mod folder;
 
@@ -27,7 +27,7 @@ fn every_experiment_draws_a_page_of_its_own() {
     }
 }
 
-/// The pictures show what they are drawn for: with the same labels, ITL knows the targets better than uncertainty sampling.
+/// With the same number of labels, ITL knows the targets better than uncertainty sampling, as the pictures are meant to show.
 #[test]
 fn itl_leaves_less_variance_than_uncertainty_sampling() {
     let said = Folder::new().succeeds("experiment run gp-rounds");
@@ -58,7 +58,7 @@ fn bad_input_gets_one_sentence() {
         format!("{head}{lines}{claims}")
     };
     let line = "[[lines]]\nname = \"a\"\nrule = \"itl\"\n";
-    folder.write("two.toml", &plan(&format!("{line}noise-std = [1, 2]\nbatch-size = [1, 2]\n"), ""));
+    folder.write("two.toml", &plan(&format!("{line}noise-std = [1, 2]\npicks-per-round = [1, 2]\n"), ""));
     folder.refuses("experiment run two.toml", &["\"a\"", "two lists"]);
     folder.write("twice.toml", &plan(&format!("{line}{line}"), ""));
     folder.refuses("experiment run twice.toml", &["\"a\"", "two lines"]);
@@ -68,20 +68,20 @@ fn bad_input_gets_one_sentence() {
     folder.refuses("experiment run type.toml", &["type.toml, line 1"]);
     folder.refuses("experiment run digits-quick --seeds 0", &["--seeds"]);
     folder.write("who.toml", &plan(line, "[[claims]]\nsays = \"s\"\nhigher = \"a\"\nlower = [\"b\"]\n"));
-    folder.refuses("experiment run who.toml", &["\"b\"", "no line", "\"a\""]);
+    folder.refuses("experiment run who.toml", &["\"b\"", "the series are called", "\"a\""]);
     folder.write("rule.toml", &plan("[[lines]]\nname = \"a\"\nrule = \"itll\"\n", ""));
     folder.refuses("experiment run rule.toml", &["itll"]);
     folder.write("flag.toml", &plan(&format!("{line}speed = 3\n"), ""));
     folder.refuses("experiment run flag.toml", &["flag", "--speed"]);
-    folder.write("typo.toml", &plan(&format!("{line}batch-sze = 3\n"), ""));
-    folder.refuses("experiment run typo.toml", &["--batch-sze", "'--batch-size'"]);
+    folder.write("typo.toml", &plan(&format!("{line}picks-per-rond = 3\n"), ""));
+    folder.refuses("experiment run typo.toml", &["--picks-per-rond", "'--picks-per-round'"]);
     folder.write("like.toml", &format!("title = \"t\"\nlike = \"imagenet\"\n{line}"));
     folder.refuses("experiment run like.toml", &["\"imagenet\"", "mnist or cifar"]);
     folder.write("empty.toml", &format!("title = \"t\"\n{line}"));
     folder.refuses("experiment run empty.toml", &["empty.toml", "data = "]);
 }
 
-/// What does not depend on how long anything took.
+/// Returns what does not depend on how long anything took.
 fn untimed(csv: &str) -> Vec<String> {
     csv.lines().map(|line| line.split(',').take(7).collect::<Vec<_>>().join(",")).collect()
 }
@@ -99,7 +99,7 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     assert!(png.starts_with(b"\x89PNG"));
     assert!(fs::read_to_string(folder.path("results/digits-quick.svg")).unwrap().contains("InformationDensity"));
 
-    // A cell that was lost in the middle, and one that has not begun.
+    // One cell was interrupted, and one has not started.
     let cells: Vec<_> =
         fs::read_dir(folder.path("results/cells")).unwrap().flatten().map(|entry| entry.path()).collect();
     let cells: Vec<_> = cells.into_iter().filter(|path| path.join("results.csv").exists()).collect();
@@ -109,7 +109,7 @@ fn a_grid_runs_goes_on_and_is_drawn() {
     folder.succeeds(run);
     assert_eq!(untimed(&fs::read_to_string(folder.path("results/digits-quick.csv")).unwrap()), untimed(&csv));
 
-    // One that fails: what remains are the seeds that every line has.
+    // If a cell fails, the seeds that every line has remain.
     let second = cells.iter().find(|path| path.join("itl-1").exists()).unwrap();
     fs::remove_dir_all(second).unwrap();
     fs::create_dir(second).unwrap();
@@ -170,7 +170,7 @@ fn cells_of_other_data_are_not_taken() {
     folder.refuses("experiment run mine.toml --quick", &["no quick version"]);
 }
 
-/// What the documents say of the paper's claims is what the results beside them give.
+/// The documented verdicts on the paper's claims follow from the results next to them.
 #[test]
 fn committed_verdicts_follow_from_committed_results() {
     let results = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");

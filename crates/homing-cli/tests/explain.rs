@@ -1,4 +1,4 @@
-//! `homing explain`, driven as a process.
+//! Runs `homing explain` as a process.
 
 mod folder;
 
@@ -20,7 +20,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// The rows named are picks, and labels for them leave what is said, by the posterior's formula.
+/// The rows are picks, and by the posterior's formula their labels leave the variance that is printed.
 #[test]
 fn the_rows_carry_what_they_are_said_to() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Sizes, counts and dimensions that nobody has tried: an answer within bounds, or one sentence.
+//! Extreme sizes, counts and dimensions: an answer within the limits, or one sentence.
 
 mod folder;
 #[path = "../../homing-pool/tests/npy/mod.rs"]
@@ -14,7 +14,7 @@ use folder::Folder;
 use npy::npy;
 use serde_json::Value;
 
-/// Rows × dim singles without a pattern, as a .npy file.
+/// Writes rows × dim random-looking single-precision numbers as a .npy file.
 fn write_singles(folder: &Folder, name: &str, rows: usize, dim: usize, seed: u64) {
     let mut file = BufWriter::new(File::create(folder.path(name)).unwrap());
     file.write_all(&npy("<f4", false, &format!("({rows}, {dim})"), &[])).unwrap();
@@ -27,7 +27,7 @@ fn write_singles(folder: &Folder, name: &str, rows: usize, dim: usize, seed: u64
     file.into_inner().unwrap();
 }
 
-/// The command within so much address space; none where the shell cannot limit it.
+/// Returns the command with this limit of its address space, or `None` if the shell cannot limit it.
 fn within(folder: &Folder, limit_kb: usize, arguments: &str) -> Option<Output> {
     let program = Command::cargo_bin("homing").unwrap().get_program().to_owned();
     let output = Command::new("sh")
@@ -46,7 +46,7 @@ fn within(folder: &Folder, limit_kb: usize, arguments: &str) -> Option<Output> {
     Some(output)
 }
 
-/// A matrix over the dimensions would take 80 GB.
+/// A matrix over the dimensions would need 80 GB.
 #[cfg(unix)]
 #[test]
 fn a_hundred_rows_of_a_hundred_thousand_dimensions_take_matrices_of_a_hundred() {
@@ -70,7 +70,7 @@ fn a_hundred_rows_of_a_hundred_thousand_dimensions_take_matrices_of_a_hundred() 
     for target in targets {
         let [prior, irreducible, posterior] =
             ["prior_var", "irreducible_var", "posterior_var"].map(|key| target[key].as_f64().unwrap());
-        // A hundred of a hundred thousand dimensions are within reach.
+        // A hundred rows of a hundred thousand dimensions are feasible.
         assert!(prior > irreducible && irreducible > 0.99 * prior && posterior >= irreducible, "{target}");
     }
     assert!(folder.path("diagnosis.html").exists());
@@ -80,7 +80,7 @@ fn a_hundred_rows_of_a_hundred_thousand_dimensions_take_matrices_of_a_hundred() 
     within(&folder, limit_kb, &format!("explain {inputs}")).unwrap();
 }
 
-/// As many dimensions as `embed --kind network-gradient` makes of a small network.
+/// `embed --embedding network-gradient` makes as many dimensions from a small network.
 #[cfg(unix)]
 #[test]
 fn rows_of_a_quarter_of_a_million_dimensions_are_chosen_from() {
@@ -94,7 +94,7 @@ fn rows_of_a_quarter_of_a_million_dimensions_are_chosen_from() {
     within(&folder, limit_kb, "diagnose pool.npy --targets targets.npy --threads 2 -n 5").unwrap();
 }
 
-/// A matrix over the rows would take 80 GB.
+/// A matrix over the rows would need 80 GB.
 #[cfg(unix)]
 #[test]
 fn one_pick_of_a_hundred_thousand_rows_is_reported_and_diagnosed() {
@@ -117,7 +117,7 @@ const SELECT: &str = "select pool.csv --targets targets.csv --cost-column cost -
 fn counts_that_nobody_can_wait_for_are_refused() {
     let folder = Folder::new();
     for count in ["1000000000000", "18446744073709551615", "100000001"] {
-        let words = [count, "picks are asked for", "ask for fewer"];
+        let words = [count, "picks were requested", "request fewer"];
         folder.refuses(&format!("{SELECT} -n {count} --repeat"), &words);
         folder.refuses(&format!("{SELECT} -n {count}"), &words);
     }
@@ -126,7 +126,7 @@ fn counts_that_nobody_can_wait_for_are_refused() {
     folder.refuses(&format!("{SELECT} -n 2 --greedy partitioned:18446744073709551615"), &["number of parts"]);
     folder.refuses(&format!("{SELECT} -n 2 --target-sample max-det:18446744073709551615"), &["cannot pick"]);
     folder.refuses(&format!("{SELECT} -n 2 --target-sample 18446744073709551615"), &["cannot pick"]);
-    let round = "--round-size 18446744073709551615 --seed 18446744073709551615";
+    let round = "--picks-per-round 18446744073709551615 --seed 18446744073709551615";
     folder.succeeds(&format!("{SELECT} -n 2 {round} --quiet"));
     folder.write("bare.csv", "x,y,z\n1,0.5,0\n0.2,-1,0.3\n0,0.4,0.6\n");
     folder.succeeds("diagnose bare.csv --targets targets.csv -n 18446744073709551615 --quiet");
@@ -141,13 +141,14 @@ fn more_threads_than_anyone_has_are_refused() {
     }
     folder.succeeds(&format!("{SELECT} -n 2 --threads 1024 --quiet"));
     let help: Vec<String> = folder.succeeds("select --help").split_whitespace().map(str::to_owned).collect();
-    assert!(help.join(" ").contains("More than four for each core are not started"));
+    assert!(help.join(" ").contains("at most four per core are started"));
 }
 
 #[test]
 fn target_weights_of_any_size_draw_targets() {
     let folder = Folder::new();
-    let select = "select pool.csv --targets weighted.csv --target-weights w --target-sample 1 --cost-column cost -n 3";
+    let select =
+        "select pool.csv --targets weighted.csv --target-weight-column w --target-sample 1 --cost-column cost -n 3";
     for (weights, words) in [
         (["1e308", "1e308"], None),
         (["1e-320", "1e-320"], None),
@@ -192,20 +193,29 @@ fn embeddings_and_noise_beyond_the_range_are_told_it() {
         &format!("{SELECT} -n 2 --noise-std 1e160"),
         &["the noise is 1e160; it must lie between 1e-70 and 1e70"],
     );
-    folder.refuses(&format!("{SELECT} -n 2 --noise-std 1e12"), &["the noise is", "every score is zero", "lower it"]);
+    folder.refuses(
+        &format!("{SELECT} -n 2 --noise-std 1e12"),
+        &["the noise is", "every score would be zero", "lower it"],
+    );
     let output = folder.homing(&format!("{SELECT} -n 2 --rule vtl --noise-std 1e12"));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && said.contains("warning: the noise is so much larger"), "{said}");
+    assert!(
+        output.status.success() && said.contains("warning: the noise is so large compared with the rows"),
+        "{said}"
+    );
     folder.write("small.csv", "x,y,z\n9e-9,1e-9,2e-9\n");
     let output = folder.homing("select pool.csv --targets small.csv --cost-column cost -n 2");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && said.contains("warning: the targets are so small beside the noise"), "{said}");
+    assert!(
+        output.status.success() && said.contains("warning: the targets are so small compared with the noise"),
+        "{said}"
+    );
     let costs = fs::read_to_string(folder.path("pool.csv")).unwrap().replace("doc-4,books,1,", "doc-4,books,1e-320,");
     folder.write("pool.csv", &costs);
     folder.refuses(&format!("{SELECT} -n 2"), &["row 4 of the costs is 1e-320", "between 1e-50 and 1e50"]);
 }
 
-/// Its causes are told once, wherever they come from.
+/// Each cause is printed once, wherever it comes from.
 #[test]
 fn what_is_wrong_is_said_once() {
     let folder = Folder::new();
@@ -218,6 +228,6 @@ fn what_is_wrong_is_said_once() {
     let output = folder.homing("finetune data.csv --label-column class --task up --rounds 1 --run run");
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("data.csv cannot be learned from: row 30 of the data set holds"), "{said}");
+    assert!(said.contains("data.csv cannot be used for training: row 30 of the data set holds"), "{said}");
     assert_eq!(said.matches("remove or repair that row").count(), 1, "{said}");
 }

@@ -1,4 +1,4 @@
-//! Disks that fill up and processes that die: whatever step of writing fails, a file is the old one or the new one.
+//! Full disks and killed processes: whichever step of writing fails, a file is the old one or the new one.
 //!
 //! `HOMING_FAULT` names the step (see `homing_pool::disk`), and the tests go through all of them.
 
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use folder::Folder;
 
-/// No command takes more steps; one that does has lost its end.
+/// No command needs more steps; one that does would never end.
 const MOST_STEPS: usize = 2000;
 
 fn run(folder: &Folder, arguments: &str, fault: &str) -> Output {
@@ -24,7 +24,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Every file below a folder with its bytes.
+/// Returns every file below a folder with its bytes.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -38,12 +38,12 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Runs a command with a fault at its first step, its second, and so on until it no longer meets one; how many it met.
+/// Runs a command with a fault at its first step, its second step, and so on, until no fault occurs; returns the number of faults.
 fn each_step(kind: &str, mut attempt: impl FnMut(&str) -> bool) -> usize {
     (1..MOST_STEPS).find(|step| attempt(&format!("{kind}:{step}"))).expect("an end to the steps") - 1
 }
 
-/// The command writes `outputs`, which hold "old" before. They hold that or the whole new file afterwards, whatever fails.
+/// The command writes `outputs`, which hold "old" before. Afterwards they hold that or the complete new file, whatever fails.
 fn outputs_are_old_or_new(arguments: &str, outputs: &[&str]) {
     let folder = Folder::new();
     let inputs = files(&folder.path("."));
@@ -60,7 +60,7 @@ fn outputs_are_old_or_new(arguments: &str, outputs: &[&str]) {
                 assert!(now[name] == *bytes, "{arguments} with {fault} changed {name}");
             }
             for name in outputs {
-                // A page says how long the work took, so its bytes vary; its end tells that it is whole.
+                // A page says how long the work took, so its bytes vary; its end shows that it is complete.
                 let page = now[*name].trim_ascii_end().ends_with(b"</html>");
                 let whole = now[*name] == b"old" || now[*name] == new[*name] || page;
                 assert!(whole, "{arguments} with {fault} left half of {name}");
@@ -102,11 +102,11 @@ fn a_report_that_fails_does_not_lose_the_picks() {
     let folder = Folder::new();
     let arguments = format!("{SELECT} --out picks.csv --report page.html");
     let steps = each_step("fail", |fault| run(&folder, &arguments, fault).status.success());
-    // The last step of all is one of the report: the picks are there and the sentence says so.
+    // The last step belongs to the report: the picks are written by then, and the sentence says so.
     fs::remove_file(folder.path("picks.csv")).unwrap();
     let output = run(&folder, &arguments, &format!("fail:{steps}"));
     assert_eq!(fs::read_to_string(folder.path("picks.csv")).unwrap().lines().count(), 7);
-    assert!(said(&output).contains("the picks are in picks.csv, but not the report"), "{}", said(&output));
+    assert!(said(&output).contains("the picks are in picks.csv, but the report failed"), "{}", said(&output));
 }
 
 #[test]

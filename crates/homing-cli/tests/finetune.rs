@@ -1,4 +1,4 @@
-//! `homing finetune` and `homing embed` from outside.
+//! Runs `homing finetune` and `homing embed` as processes.
 #![cfg(feature = "train")]
 
 mod bars;
@@ -18,14 +18,14 @@ fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     let folder = tempfile::tempdir().unwrap();
     let data = bars(folder.path(), 4);
     let run = folder.path().join("run");
-    // What a process leaves that is killed before its plan is written.
+    // A process that is killed before its plan is written leaves this.
     fs::create_dir(&run).unwrap();
     fs::write(run.join(".homing-h4Lf00"), "{").unwrap();
     let output = finetune(&data, &run, &["--against", "random,ctl", "--seeds", "2"]).output().unwrap();
     let text = said(&output);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("picks from the task") && text.contains("over 2 seeds"), "{text}");
-    // A line now and then where no bar can be drawn.
+    // Without a terminal, progress is a line now and then.
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("rounds: ")).collect();
     assert!((2..=11).contains(&lines.len()) && lines.last().unwrap().starts_with("rounds: 30 of 30 · "), "{text}");
     let names: Vec<String> = files(&run).into_keys().collect();
@@ -38,11 +38,11 @@ fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     assert!(results.starts_with("rule,seed,round,picks,accuracy,task_share,information\n"), "{results}");
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("Learning curves") && page.contains("png;base64,"));
-    // The same folder again is refused, and stays as it is.
+    // The same folder is refused the second time, and stays unchanged.
     let before = files(&run);
     let output = finetune(&data, &run, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("go on with `--resume"), "{}", said(&output));
+    assert!(said(&output).contains("continue it with `--resume"), "{}", said(&output));
     assert_eq!(files(&run), before);
 }
 
@@ -52,7 +52,7 @@ fn a_person_labels_may_skip_and_may_go_away() {
     let data = bars(folder.path(), 4);
     let run = folder.path().join("run");
     let ask = |resume: bool, answers: &str| {
-        let mut command = if resume { homing() } else { finetune(&data, &run, &["--labels", "ask"]) };
+        let mut command = if resume { homing() } else { finetune(&data, &run, &["--ask"]) };
         if resume {
             command.arg("finetune").arg("--resume").arg(&run);
         }
@@ -64,7 +64,7 @@ fn a_person_labels_may_skip_and_may_go_away() {
     let text = said(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("there is no class \"violet\"") && text.contains("--resume"), "{text}");
-    assert!(text.contains("(0, 1; s skips what is none of these)") && !text.contains("rounds: "), "{text}");
+    assert!(text.contains("(0, 1; s skips an example of none of these)") && !text.contains("rounds: "), "{text}");
     // One answer is kept: nine are left.
     let output = ask(true, "0\ns\n1\n2\n3\n0\n1\n2\ns\n");
     assert!(output.status.success(), "{}", said(&output));
@@ -102,7 +102,7 @@ fn a_trained_network_embeds_a_pool_that_can_be_chosen_from() {
     let embed = |part: &str, kind: &str, out: &Path| {
         let mut command = homing();
         command.arg("embed").arg(&data).arg("--weights").arg(&weights);
-        command.args(["--part", part, "--kind", kind]).arg("--out").arg(out).output().unwrap()
+        command.args(["--part", part, "--embedding", kind]).arg("--out").arg(out).output().unwrap()
     };
     let (pool, targets) = (folder.path().join("pool.safetensors"), folder.path().join("targets.npy"));
     for (part, kind, out) in [("train", "last-layer", &pool), ("test", "last-layer", &targets)] {
@@ -113,12 +113,16 @@ fn a_trained_network_embeds_a_pool_that_can_be_chosen_from() {
     select.arg("select").arg(&pool).arg("--targets").arg(&targets).args(["-n", "5"]);
     let output = select.output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    // The ending is looked at before any work.
+    // The extension is checked before any work.
     let output = homing().args(["embed", "nowhere", "--weights", "nowhere", "--out", "pool.txt"]).output().unwrap();
     assert!(said(&output).contains("must end in .safetensors or .npy"), "{}", said(&output));
     let gradients = folder.path().join("gradients.npy");
     let output = embed("test", "network-gradient:32", &gradients);
-    assert!(said(&output).contains("90 examples, network-gradient:32 embeddings of 32 numbers"), "{}", said(&output));
+    assert!(
+        said(&output).contains("network-gradient:32 embeddings of 90 examples, 32 numbers each"),
+        "{}",
+        said(&output)
+    );
 }
 
 #[test]
@@ -140,8 +144,11 @@ fn bad_input_gets_one_sentence() {
     assert!(refused(data, &["--task", "1"]).contains("name two or more with --task"));
     assert!(refused(data, &["--task", "7"]).contains("there is no class \"7\"; the data have 0, 1, 2, 3"));
     assert!(refused(data, &["--task", "3, 3"]).contains("\"3\" is the only class"));
-    assert!(refused(data, &["--rounds", "0"]).contains("at least 1"));
-    assert!(refused(data, &["--rate", "nan"]).contains("learning rate"));
+    assert!(
+        refused(data, &["--rounds", "0"])
+            .contains("the number of rounds is 0; give --rounds a number from 1 to 1000000")
+    );
+    assert!(refused(data, &["--learning-rate", "nan"]).contains("learning rate"));
     assert!(refused(data, &["--condition", "--sigma", "laplace-full"]).contains("leave --condition out"));
     assert!(refused(data, &["--rule", "itll"]).contains("itl"));
     assert!(refused(data, &["--model", "resnet"]).contains("there is no network"));
@@ -150,45 +157,56 @@ fn bad_input_gets_one_sentence() {
     assert!(refused(data, &["--sigma", "laplace"]).contains("use identity"));
     assert!(refused(data, &["--candidates", "few"]).contains("sample:1000"));
     assert!(
-        refused(data, &["--target-count", "500"]).contains("--target-count 500 is not between 1 and 22: 23 held-out")
+        refused(data, &["--target-count", "500"])
+            .contains("the number of targets, 500, is not between 1 and 22: 23 held-out")
     );
-    assert!(refused(data, &["--target-count", "0"]).contains("--target-count is 0"));
+    assert!(
+        refused(data, &["--target-count", "0"]).contains("the number of targets is 0; give --target-count at least 1")
+    );
     assert!(refused(data, &["--labels", "nowhere.csv"]).contains("nowhere.csv"));
-    // What each would have come to: an abort, a panic, a loop without end, a table of nothing, a folder of no use.
+    // Without a check, these would abort, panic, loop forever, write an empty table or leave a useless folder.
     assert!(
         refused(data, &["--noise-std", "0"])
             .contains("the noise is 0.0; give --noise-std a number from 1e-150 to 1e150")
     );
     assert!(refused(data, &["--noise-std", "1e160"]).contains("the noise is 1e160; give"));
     assert!(refused(data, &["--noise-std", "nan"]).contains("the noise is NaN; give"));
-    assert!(refused(data, &["--pool-count", "0"]).contains("--pool-count is 0; give at least 1"));
-    assert!(refused(data, &["--batch-size", "0"]).contains("--batch-size is 0"));
-    assert!(refused(data, &["--size", "0"]).contains("--size is 0"));
+    assert!(
+        refused(data, &["--pool-count", "0"])
+            .contains("the number of rows of the pool is 0; give --pool-count at least 1")
+    );
+    assert!(
+        refused(data, &["--picks-per-round", "0"])
+            .contains("the number of picks per round is 0; give --picks-per-round at least 1")
+    );
+    assert!(refused(data, &["--size", "0"]).contains("the size of images is 0; give --size at least 1"));
     assert!(refused(data, &["--thin-pool", "0:1,1:1,2:1,3:1"]).contains("no row of the pool is left"));
-    assert!(refused(data, &["--seeds", "0"]).contains("give a number from 1 to 10000"));
-    assert!(refused(data, &["--seeds", "1000000000"]).contains("give a number from 1 to 10000"));
-    assert!(refused(data, &["--seed", "4294967295", "--seeds", "2"]).contains("goes beyond 4294967295"));
-    assert!(refused(data, &["--seed", "18446744073709551615"]).contains("goes beyond 4294967295"));
-    assert!(refused(data, &["--rounds", "18446744073709551615"]).contains("give --rounds from 1 to 1000000"));
-    assert!(refused(data, &["--model", "mlp:1000000000"]).contains("GB of memory, more than may be used"));
-    assert!(refused(data, &["--model", "mlp:18446744073709551615,3"]).contains("more memory than there is"));
-    assert!(refused(data, &["--size", "4000"]).contains("GB of memory, more than may be used"));
+    assert!(refused(data, &["--seeds", "0"]).contains("give --seeds a number from 1 to 10000"));
+    assert!(refused(data, &["--seeds", "1000000000"]).contains("give --seeds a number from 1 to 10000"));
+    assert!(refused(data, &["--seed", "4294967295", "--seeds", "2"]).contains("exceed the largest seed, 4294967295"));
+    assert!(refused(data, &["--seed", "18446744073709551615"]).contains("exceed the largest seed, 4294967295"));
+    assert!(refused(data, &["--rounds", "18446744073709551615"]).contains("give --rounds a number from 1 to 1000000"));
+    assert!(refused(data, &["--model", "mlp:1000000000"]).contains("GiB of memory, more than is available"));
+    assert!(refused(data, &["--model", "mlp:18446744073709551615,3"]).contains("more memory than any machine has"));
+    assert!(refused(data, &["--size", "4000"]).contains("GiB of memory, more than is available"));
     assert!(refused(data, &["--size", "5000"]).contains("give a size from 1 to 4096"));
     let digits = Path::new("digits");
     assert!(refused(digits, &["--label-column", "x"]).contains("digits holds images, which have no column of labels"));
-    assert!(refused(digits, &["--size", "4000"]).contains("GB of memory, more than may be used"));
-    assert!(refused(data, &["--task", "0,,1"]).contains("--task has a class without a name"));
-    assert!(refused(data, &["--labels", ""]).contains("--labels is empty; name a file, or say data or ask"));
-    for option in ["--targets", "--weights", "--label-file"] {
+    assert!(refused(digits, &["--size", "4000"]).contains("GiB of memory, more than is available"));
+    assert!(
+        refused(data, &["--task", "0,,1"])
+            .contains("a class of the task has no name; separate the classes of --task with single commas")
+    );
+    for option in ["--targets", "--weights", "--labels"] {
         assert!(refused(data, &[option, ""]).contains(&format!("a value is required for '{option}")));
     }
     let output = homing().args(["finetune", "--resume", "nowhere"]).output().unwrap();
-    assert!(said(&output).contains("nowhere is no run that can be resumed"), "{}", said(&output));
+    assert!(said(&output).contains("nowhere does not contain a run that can be resumed"), "{}", said(&output));
     let output = homing().args(["finetune", "--resume", "run", "--rule", "ctl"]).output().unwrap();
     assert!(said(&output).contains("--resume") && said(&output).contains("cannot be used"), "{}", said(&output));
 }
 
-/// Rows of two numbers around two points, with a column of labels or without.
+/// Returns rows of two numbers around two points, with or without a column of labels.
 fn table(rows: usize, labelled: bool) -> String {
     let line = |row: usize| {
         let (t, side) = (row as f64, if row.is_multiple_of(2) { 1.0 } else { -1.0 });
@@ -233,12 +251,16 @@ fn a_pool_without_labels_is_labelled_from_a_file() {
     let output = command(&["--resume", &run]);
     assert!(output.status.success(), "{}", said(&output));
     let picks = fs::read_to_string(path("run/picks.csv")).unwrap();
-    assert!(picks.starts_with("rule,seed,round,row,id,label\nitl,0,1,") && picks.lines().count() == 5, "{picks}");
-    assert!(picks.lines().skip(1).all(|line| line.ends_with(",even") || line.ends_with(",odd")), "{picks}");
+    assert!(
+        picks.starts_with("rule,seed,round,rank,index,id,label,score,information\nitl,0,1,1,")
+            && picks.lines().count() == 5,
+        "{picks}"
+    );
+    assert!(picks.lines().skip(1).all(|line| line.contains(",even,") || line.contains(",odd,")), "{picks}");
 
-    // Without its third record the fourth would be built on another network.
+    // Without the third record, the fourth would be based on another network.
     fs::remove_file(path("run/itl-0/rounds/0003.json")).unwrap();
-    assert!(said(&command(&["--resume", &run])).contains("the record of round 3 is gone"));
+    assert!(said(&command(&["--resume", &run])).contains("the record of round 3 is missing"));
 }
 
 #[test]
@@ -254,10 +276,10 @@ fn targets_need_no_labels_and_one_process_is_at_work() {
     let lock = fs::File::open(path("run/lock")).unwrap();
     lock.lock().unwrap();
     let output = homing().args(["finetune", "--resume", &run]).output().unwrap();
-    assert!(said(&output).contains("another process is at work in"), "{}", said(&output));
+    assert!(said(&output).contains("another process is using"), "{}", said(&output));
     drop(lock);
-    // Other labels are other data.
+    // Data with other labels are other data.
     fs::write(&pool, table(60, true).replacen("even", "odd", 1)).unwrap();
     let output = homing().args(["finetune", "--resume", &run]).output().unwrap();
-    assert!(said(&output).contains("are not those that the run began with"), "{}", said(&output));
+    assert!(said(&output).contains("have changed since the run started"), "{}", said(&output));
 }

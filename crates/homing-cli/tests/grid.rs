@@ -1,4 +1,4 @@
-//! Experiments with networks: a cell is everything that its process reads, and a file says nothing that is not heeded.
+//! Experiments with networks: a cell is identified by everything that its process reads, and no setting of a file is ignored.
 #![cfg(feature = "train")]
 
 mod folder;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use folder::Folder;
 
-/// A table of two classes, of which `odd` is the name of one.
+/// Returns a table of two classes, of which one is called `odd`.
 fn table(odd: &str) -> String {
     let mut text = String::from("id,x,y,label\n");
     for i in 0..60 {
@@ -23,7 +23,7 @@ fn table(odd: &str) -> String {
     text
 }
 
-/// A plan over `data.csv` with these arguments, and these lines behind them.
+/// Returns a plan over `data.csv` with these arguments and lines.
 fn plan(arguments: &str, lines: &str) -> String {
     format!(
         "title = \"Mine\"\ndata = [\"data.csv\"]\nseeds = 1\n\n[arguments]\nrounds = 2\ntask = \"even,odd\"\nepochs = 2\n{arguments}\n{lines}"
@@ -41,12 +41,12 @@ fn cells(folder: &Folder) -> Vec<PathBuf> {
     cells
 }
 
-/// The accuracy of a line in the table of an experiment, round by round, in millionths.
+/// Returns the accuracy of a line in the table of an experiment, round by round, in millionths.
 fn of_line(csv: &str, name: &str) -> Vec<i64> {
     csv.lines().filter(|row| row.starts_with(&format!("{name},"))).map(|row| millionths(row, 5)).collect()
 }
 
-/// The same of a run.
+/// Returns the same for a run.
 fn of_run(csv: &str) -> Vec<i64> {
     csv.lines().skip(1).map(|row| millionths(row, 4)).collect()
 }
@@ -62,7 +62,7 @@ fn lines_with_other_weights_have_cells_and_results_of_their_own() {
     folder.write("swapped.csv", &table("odd").replace("even", "x").replace("odd", "even").replace(",x", ",odd"));
     let common = "--task even,odd --model mlp:4 --rounds 2 --against none --quiet";
     for (data, seed, file) in [("data.csv", 1, "one.safetensors"), ("swapped.csv", 2, "two.safetensors")] {
-        folder.succeeds(&format!("finetune {data} {common} --batch-size 9 --seed {seed} --run net-{seed}"));
+        folder.succeeds(&format!("finetune {data} {common} --picks-per-round 9 --seed {seed} --run net-{seed}"));
         fs::copy(folder.path(&format!("net-{seed}/itl-{seed}/model.safetensors")), folder.path(file)).unwrap();
         folder.succeeds(&format!("finetune data.csv {common} --epochs 2 --weights {file} --run direct-{seed}"));
     }
@@ -76,7 +76,7 @@ fn lines_with_other_weights_have_cells_and_results_of_their_own() {
         assert_eq!(of_line(&csv, name), of_run(&direct), "{name}");
     }
     assert!(of_line(&csv, "One")[0] > of_line(&csv, "Two")[0] + 500_000, "{csv}");
-    // Other weights under the same name.
+    // The same name now stands for other weights.
     fs::copy(folder.path("one.safetensors"), folder.path("two.safetensors")).unwrap();
     folder.succeeds("experiment run mine.toml --quiet");
     let csv = fs::read_to_string(folder.path("results/mine.csv")).unwrap();
@@ -96,7 +96,7 @@ fn a_run_goes_on_with_the_weights_that_it_began_with() {
     folder.succeeds(&format!("{common} --weights start.safetensors --run run"));
     folder.succeeds("finetune --resume run --quiet");
     fs::copy(folder.path("net-2/itl-2/model.safetensors"), folder.path("start.safetensors")).unwrap();
-    folder.refuses("finetune --resume run", &["or the weights are not those that the run began with"]);
+    folder.refuses("finetune --resume run", &["or the weights have changed since the run started"]);
 }
 
 #[test]
@@ -172,7 +172,10 @@ fn a_file_that_changes_while_an_experiment_runs_is_noticed() {
     }
     folder.write("data.csv", &table("odd").replace("r3,", "r-3,"));
     let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
-    assert!(said.contains("1 of 2 cells failed") && said.contains("have changed since the experiment began"), "{said}");
+    assert!(
+        said.contains("1 of 2 cells failed") && said.contains("have changed since the experiment started"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn an_option_that_an_experiment_gives_itself_is_refused() {
     let folder = Folder::new();
     folder.write("data.csv", &table("odd"));
     for (option, remedy) in [
-        ("against = \"random\"", "a line of its own"),
+        ("against = \"random\"", "give each rule its own line"),
         ("seeds = 3", "at the top of the file"),
         ("seed = 3", "--seed"),
         ("run = \"x\"", "--out"),
@@ -197,14 +200,14 @@ fn an_option_that_an_experiment_gives_itself_is_refused() {
             plan("", &format!("[quick]\narguments = {{ {option} }}\n{}", line("A", ""))),
         ] {
             folder.write("mine.toml", &text);
-            let said = ["mine.toml: ", &format!("\"{name}\""), "gives that option itself", remedy];
+            let said = ["mine.toml: ", &format!("\"{name}\""), "sets that option itself", remedy];
             folder.refuses("experiment run mine.toml", &said);
         }
     }
-    // An option does not come in through the name of another.
+    // The name of one option cannot smuggle in another.
     for name in ["\"seeds=3\"", "\"\"", "\"-q\"", "\"rounds \"", "ROUNDS"] {
         folder.write("mine.toml", &plan("", &line("A", &format!("{name} = true"))));
-        folder.refuses("experiment run mine.toml", &["mine.toml: ", "is no option of `homing finetune`"]);
+        folder.refuses("experiment run mine.toml", &["mine.toml: ", "is not an option of `homing finetune`"]);
     }
 }
 
@@ -229,25 +232,25 @@ fn what_is_out_of_range_or_there_twice_is_refused_under_the_name_of_the_file() {
         (text.replace("rounds = 2", "rounds = -2"), &["rounds = -2", "from 1 to"]),
         (text.replace("rounds = 2", "rounds = \"2\""), &["rounds = 2", "from 1 to"]),
         (text.replace("rounds = 2", "rounds = 9000000000000"), &["from 1 to 1000000"]),
-        (text.replace("rounds = 2", ""), &["needs rounds = NUMBER"]),
+        (text.replace("rounds = 2", ""), &["rounds = NUMBER is missing"]),
         (plan("noise-std = nan", &one), &["finite"]),
-        (plan("noise-std = [1, 2]", &one), &["a list stands in a line"]),
+        (plan("noise-std = [1, 2]", &one), &["only a line may have a list"]),
         (plan("noise-std = { a = 1 }", &one), &["a text, a number"]),
         (plan("noise-std = 1979-05-27", &one), &["a text, a number"]),
-        (plan("labels = \"ask\"", &one), &["nobody is asked"]),
+        (plan("ask = true", &one), &["nobody is asked"]),
         (plan("weights = \"none.safetensors\"", &one), &["\"none.safetensors\"", "--data"]),
         (plan("", &line("A", "noise-std = []")), &["at least one value"]),
-        (plan("", &line("A", "noise-std = [1, 1]")), &["\"A, 1\" is there twice"]),
+        (plan("", &line("A", "noise-std = [1, 1]")), &["there are two series \"A, 1\""]),
         (plan("", &line("", "")), &["empty name"]),
         (plan("", &line("A\\u001b[31m", "")), &["control character"]),
-        (plan("", &line("A", "paper = [[1, 2], [3, 4]]")), &["2 figures of the paper for 1 series"]),
+        (plan("", &line("A", "paper = [[1, 2], [3, 4]]")), &["2 results of the paper for 1 series"]),
         (plan("", &line("A", "paper = [[nan, 2]]")), &["not finite"]),
         (claim("same = [\"A\", \"A\"]"), &["with itself"]),
         (claim("higher = \"A\"\nlower = [\"A\"]"), &["with itself"]),
         (format!("{two}\n[[claims]]\nsays = \"s\"\nsame = [\"A, 1\", \"A, 2\"]\nwithin = nan\n"), &["within"]),
         (format!("{text}\n[quick]\nseeds = 0\n"), &["seeds is 0"]),
         (plan("epochs = 3", &one), &["duplicate key"]),
-        (plan("\"\\u001b[2J\" = 1", &one), &["is no option"]),
+        (plan("\"\\u001b[2J\" = 1", &one), &["is not an option"]),
         ("\u{feff}title".to_owned(), &["line 1"]),
         (format!("title = {}", "[".repeat(100_000)), &["line 1"]),
         ("#".repeat(2 << 20), &["mine.toml"]),
@@ -256,15 +259,15 @@ fn what_is_out_of_range_or_there_twice_is_refused_under_the_name_of_the_file() {
         folder.refuses("experiment run mine.toml", &[&["mine.toml"], words].concat());
     }
     folder.write("mine.toml", &text);
-    folder.refuses("experiment run mine.toml --seed 4294967295 --seeds 2", &["mine.toml", "beyond the last"]);
+    folder.refuses("experiment run mine.toml --seed 4294967295 --seeds 2", &["mine.toml", "exceed the largest seed"]);
     folder.refuses("experiment run mine.toml --seeds 18446744073709551615", &["--seeds"]);
     folder.refuses("experiment run mine.toml --rounds 18446744073709551615", &["--rounds"]);
     folder.refuses("experiment run mine.toml --jobs 100000", &["--jobs"]);
     fs::write(folder.path("mine.toml"), b"title = \"\xff\"").unwrap();
-    folder.refuses("experiment run mine.toml", &["mine.toml is not UTF-8"]);
+    folder.refuses("experiment run mine.toml", &["mine.toml: it is not UTF-8"]);
 }
 
-/// A line that only its own process could find fault with.
+/// A line with a mistake that only its own process could find.
 #[test]
 fn every_line_is_checked_before_anything_is_run() {
     let folder = Folder::new();
@@ -272,8 +275,8 @@ fn every_line_is_checked_before_anything_is_run() {
     folder.write("bad.csv", "x,label\n1,even\n");
     for (arguments, word) in [
         ("targets = \"bad.csv\"", "bad.csv"),
-        ("target-count = 1000", "--target-count 1000"),
-        ("batch-size = 0", "--batch-size"),
+        ("target-count = 1000", "the number of targets, 1000"),
+        ("picks-per-round = 0", "the number of picks per round is 0"),
         ("model = \"mlp:x\"", "mlp"),
         ("thin-pool = \"none:0.5\"", "none"),
     ] {
@@ -288,16 +291,16 @@ fn results_are_not_written_over_what_they_are_made_from() {
     let folder = Folder::new();
     folder.write("mine.csv", &table("odd"));
     folder.write("mine.toml", &plan("", &line("A", "")).replace("data.csv", "mine.csv"));
-    folder.refuses("experiment run mine.toml --out .", &["mine.csv is read and would be written over"]);
+    folder.refuses("experiment run mine.toml --out .", &["mine.csv is an input and would be overwritten"]);
     fs::create_dir(folder.path("train")).unwrap();
     folder.write("train/train.csv", &table("odd"));
     folder.write("mine.toml", &plan("", &line("A", "")).replace("data.csv", "train"));
     folder.refuses("experiment run mine.toml --out train/results", &["lies in"]);
-    // A table that an experiment has not written is not its own to replace.
+    // A table that the experiment did not write is not replaced.
     fs::create_dir(folder.path("results")).unwrap();
     folder.write("results/mine.csv", "my,notes\n1,2\n");
     let said = String::from_utf8(folder.homing("experiment run mine.toml --quiet").stderr).unwrap();
-    assert!(said.contains("results/mine.csv is there and no table of results"), "{said}");
+    assert!(said.contains("results/mine.csv exists and is not a table of results"), "{said}");
     assert_eq!(fs::read_to_string(folder.path("results/mine.csv")).unwrap(), "my,notes\n1,2\n");
 }
 
@@ -340,7 +343,7 @@ fn a_pipe_in_the_place_of_a_file_does_not_hang() {
     fs::create_dir(folder.path("results")).unwrap();
     pipe(&folder.path("results/mine.csv"));
     folder.refuses("experiment compare mine.toml", &["results/mine.csv"]);
-    for option in ["weights", "targets", "label-file"] {
+    for option in ["weights", "targets", "labels"] {
         pipe(&folder.path("pipe.csv"));
         folder.write("other.toml", &plan("", &line("A", &format!("{option} = \"pipe.csv\""))));
         folder.refuses("experiment run other.toml", &["other.toml"]);
@@ -384,7 +387,7 @@ fn an_experiment_writes_through_no_link_and_waits_for_no_pipe() {
     folder.succeeds("experiment run mine.toml --quiet");
     fs::remove_file(folder.path("results/mine.svg")).unwrap();
     symlink("../mine.toml", folder.path("results/mine.svg")).unwrap();
-    folder.refuses("experiment plot mine.toml", &["is read and would be written over"]);
+    folder.refuses("experiment plot mine.toml", &["is an input and would be overwritten"]);
 }
 
 #[test]

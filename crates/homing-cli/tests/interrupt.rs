@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM, sent to the command as a terminal or a system would.
+//! Ctrl-C and SIGTERM, sent as a terminal or a system sends them.
 #![cfg(all(unix, feature = "train"))]
 
 mod folder;
@@ -16,7 +16,7 @@ const INT: i32 = 2;
 const KILL: i32 = 9;
 const TERM: i32 = 15;
 
-/// A command that has begun its work, in a process group of its own.
+/// Starts a command in its own process group, and waits until it works.
 fn begun(folder: &Folder, arguments: &str, is_begun: impl Fn() -> bool) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
     command.current_dir(folder.path(".")).args(arguments.split_whitespace()).process_group(0);
@@ -28,7 +28,7 @@ fn begun(folder: &Folder, arguments: &str, is_begun: impl Fn() -> bool) -> Child
     child
 }
 
-/// Sends a signal to `whom`, as `kill` names it, twice as `timeout` does; what the command said on leaving.
+/// Sends a signal to `whom` (as `kill` names it), twice like `timeout`; returns what the command printed before it ended.
 fn told(child: Child, signal: i32, whom: &str) -> String {
     let sent = Command::new("kill").args([&format!("-{signal}"), "--", whom, whom]).status().unwrap();
     assert!(sent.success());
@@ -49,7 +49,7 @@ fn a_grid_says_how_to_go_on_leaves_no_cell_at_work_and_goes_on() {
     let child = begun(&folder, run, || plans().len() >= 2);
     let alone = child.id().to_string();
     let said = told(child, TERM, &alone);
-    assert!(said.ends_with("of 7 cells are done; the same command goes on with the rest\n"), "{said}");
+    assert!(said.ends_with("of 7 cells are done; the same command continues with the rest\n"), "{said}");
     for plan in plans() {
         File::open(plan.with_file_name("lock")).unwrap().try_lock().expect("nobody is at work");
     }
@@ -71,7 +71,7 @@ fn the_cells_of_an_experiment_that_is_killed_end_and_the_same_command_goes_on() 
         let mut child = begun(&folder, run, || plans() >= begun_cells);
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(KILL));
-        // At once: what is left of the cells must not be in the way.
+        // Run again at once: processes of cells that are still ending must not interfere.
         let mut next = begun(&folder, run, || plans() > begun_cells);
         let at_work = at_work(&folder);
         assert!(at_work <= 3, "two cells and the experiment, not {at_work}");
@@ -94,7 +94,7 @@ fn the_cells_of_an_experiment_that_is_killed_end_and_the_same_command_goes_on() 
 }
 
 #[cfg(target_os = "linux")]
-/// Processes of the command that work in a folder, without those that have ended and wait to be asked for their status.
+/// Returns the processes of the command that work in a folder, except zombies.
 fn at_work(folder: &Folder) -> usize {
     let root = fs::canonicalize(folder.path(".")).unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
@@ -113,8 +113,8 @@ fn a_run_says_how_to_go_on() {
     let child = run("heard");
     let alone = child.id().to_string();
     let said = told(child, INT, &alone);
-    assert!(said.ends_with("interrupted: `homing finetune --resume 'heard'` goes on\n"), "{said}");
-    // Where nobody listens any more, it ends all the same.
+    assert!(said.ends_with("interrupted: `homing finetune --resume 'heard'` continues this run\n"), "{said}");
+    // It also ends if nobody reads its output any more.
     let mut child = run("unheard");
     drop(child.stderr.take());
     let alone = child.id().to_string();

@@ -1,4 +1,4 @@
-//! Labels that a person or a file gives.
+//! Labels from a person or from a file.
 #![cfg(feature = "train")]
 
 mod bars;
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use bars::{homing, refused, said};
 
-/// Rows around two points; `name` says what a row is called, the classes are those given.
+/// Writes rows around two points of these classes; `name` returns the id of a row.
 fn pool(path: &Path, name: impl Fn(usize) -> String, classes: [&str; 2]) {
     let line = |row: usize| {
         let (t, side) = (row as f64, if row.is_multiple_of(2) { 1.0 } else { -1.0 });
@@ -23,7 +23,11 @@ fn pool(path: &Path, name: impl Fn(usize) -> String, classes: [&str; 2]) {
 fn run(folder: &Path, labels: &str) -> Command {
     let mut command = homing();
     command.current_dir(folder).args(["finetune", "pool.csv", "--target-count", "2", "--epochs", "1", "--quiet"]);
-    command.args(["--rounds", "2", "--batch-size", "2", "--against", "none", "--run", "run", "--labels", labels]);
+    command.args(["--rounds", "2", "--picks-per-round", "2", "--against", "none", "--run", "run"]);
+    match labels {
+        "ask" => command.arg("--ask"),
+        file => command.args(["--labels", file]),
+    };
     command
 }
 
@@ -44,7 +48,7 @@ fn a_class_called_s_is_answered_and_another_word_skips() {
     let text = said(&output);
     assert!(output.status.success() && text.contains("(s, skip; ss skips): "), "{text}");
     let picks = fs::read_to_string(folder.path().join("run/picks.csv")).unwrap();
-    let given: Vec<&str> = picks.lines().skip(1).filter_map(|line| line.rsplit(',').next()).collect();
+    let given: Vec<&str> = picks.lines().skip(1).filter_map(|line| line.split(',').nth(6)).collect();
     assert_eq!(given, ["s", "skip", "", "s"]);
 }
 
@@ -65,14 +69,14 @@ fn what_is_wrong_with_a_file_of_labels_is_said_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     pool(&folder.path().join("pool.csv"), |row| format!("r{row}"), ["a", "b"]);
     for (text, word) in [
-        ("", "needs the columns id (or row) and label in its first line"),
+        ("", "labels.csv is empty"),
         ("id,name\nr1,a\n", "needs the columns id"),
-        ("id,label\nr1,a\nr2,a,b\n", "labels.csv has 3 fields where the first line has 2; correct it"),
+        ("id,label\nr1,a\nr2,a,b\n", "labels.csv, line 3: it has 3 fields, but the first line has 2; correct the line"),
         ("id,label\nr99,a\n", "labels.csv, line 2: the pool has no \"r99\""),
         ("row,label\n40,a\n", "labels.csv, line 2: the pool has no \"40\""),
         ("row,label\n-1,a\n", "the pool has no \"-1\""),
         ("id,label\nr1,c\n", "labels.csv, line 2: there is no class \"c\"; the data have a, b"),
-        ("id,label\nr1,a\nr1,b\n", "line 3: \"r1\" is \"b\" here but \"a\" in a line before"),
+        ("id,label\nr1,a\nr1,b\n", "line 3: \"r1\" is \"b\" here, but \"a\" in an earlier line"),
     ] {
         let output = labels(folder.path(), text);
         refused(&output, &[word]);
@@ -80,9 +84,9 @@ fn what_is_wrong_with_a_file_of_labels_is_said_with_its_line() {
     }
     fs::write(folder.path().join("labels.csv"), b"id,label\nr1,\xff\n").unwrap();
     refused(&run(folder.path(), "labels.csv").args(["--task", "a,b"]).output().unwrap(), &["line 2", "is not UTF-8"]);
-    // A label that is not there yet is none, whichever sort of blank stands for it.
+    // An empty or blank label counts as missing.
     let output = labels(folder.path(), "\u{feff}id,label\nr1,a\nr2, \nr3,\n");
-    refused(&output, &["has no label for \"r", "add it, and go on with --resume"]);
+    refused(&output, &["has no label for \"r", "add it, and continue with --resume"]);
 }
 
 #[test]
@@ -90,8 +94,37 @@ fn a_file_with_two_names_for_a_row_or_two_labels_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     pool(&folder.path().join("pool.csv"), |row| format!("r{row}"), ["a", "b"]);
     for text in ["id,label,label\nr3,a,b\n", "row,id,label\n3,r9,b\n", "id,id,label\nr3,r4,b\n"] {
-        refused(&labels(folder.path(), text), &["more than one column that names the rows"]);
+        refused(&labels(folder.path(), text), &["more than one column id or row"]);
     }
+}
+
+/// A file with one label per line labels the whole pool from the start, so test examples have labels too.
+#[test]
+fn a_file_with_one_label_per_row_labels_the_whole_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    pool(&path("labelled.csv"), |row| format!("r{row}"), ["a", "b"]);
+    let bare = |line: &str| line.rsplit_once(',').unwrap().0.to_owned() + "\n";
+    fs::write(
+        path("pool.csv"),
+        fs::read_to_string(path("labelled.csv")).unwrap().lines().map(bare).collect::<String>(),
+    )
+    .unwrap();
+    fs::write(path("labels.txt"), ["a\n", "b\n"].concat().repeat(20)).unwrap();
+    let output = run(folder.path(), "labels.txt").args(["--task", "a,b"]).output().unwrap();
+    assert!(output.status.success() && said(&output).contains("test examples"), "{}", said(&output));
+    let picks = fs::read_to_string(path("run/picks.csv")).unwrap();
+    for line in picks.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let row: usize = cells[4].parse().unwrap();
+        assert_eq!((cells[5], cells[6]), (&*format!("r{row}"), ["a", "b"][row % 2]), "{line}");
+    }
+    fs::write(path("labels.txt"), "a\nb\n").unwrap();
+    fs::remove_dir_all(path("run")).unwrap();
+    refused(
+        &run(folder.path(), "labels.txt").args(["--task", "a,b"]).output().unwrap(),
+        &["holds 2 labels for 40 examples"],
+    );
 }
 
 #[cfg(unix)]
@@ -104,6 +137,6 @@ fn a_path_that_is_no_text_is_refused_and_does_not_panic() {
     pool(&folder.path().join(name), |row| format!("r{row}"), ["a", "b"]);
     let mut command = homing();
     command.current_dir(folder.path()).arg("finetune").arg(name).args(["--task", "a,b", "--target-count", "2"]);
-    refused(&command.args(["--rounds", "1", "--run", "run"]).output().unwrap(), &["is not written in UTF-8"]);
+    refused(&command.args(["--rounds", "1", "--run", "run"]).output().unwrap(), &["is not valid UTF-8"]);
     assert!(!folder.path().join("run").exists());
 }

@@ -1,10 +1,10 @@
-//! What the command may write, and what it must leave alone.
+//! What the command may write, and what it must not change.
 
 mod folder;
 
 use std::fs;
 
-use folder::{Folder, table};
+use folder::{Folder, pool_csv, table};
 
 const SELECT: &str = "select pool.csv --targets targets.csv --cost-column cost --group-column source";
 
@@ -15,12 +15,15 @@ fn an_output_that_is_an_input_or_another_output_is_refused() {
     folder.write("p.csv", &table(40, |i| format!("{},{}\n", i as f64 / 40.0, 1.0 - i as f64 / 40.0)));
     folder.write("picks.csv", "index\n3\n");
     let written_over = [
-        (format!("{SELECT} -n 3 --forbid forbid.csv --out forbid.csv"), "forbid.csv is read"),
-        (format!("{SELECT} -n 3 --probabilities p.csv --out ./p.csv"), "p.csv is read"),
-        (format!("{SELECT} -n 3 --observed picks.csv --report picks.csv"), "picks.csv is read"),
+        (format!("{SELECT} -n 3 --forbid forbid.csv --out forbid.csv"), "forbid.csv is an input"),
+        (format!("{SELECT} -n 3 --probabilities p.csv --out ./p.csv"), "p.csv is an input"),
+        (format!("{SELECT} -n 3 --observed picks.csv --report picks.csv"), "picks.csv is an input"),
         (format!("{SELECT} -n 3 --out o.csv --report ./o.csv"), "--out and --report both name"),
-        ("diagnose pool.csv --targets targets.csv --values cost --report targets.csv".into(), "targets.csv is read"),
-        ("diagnose pool.csv --targets targets.csv --values p.csv --report p.csv".into(), "p.csv is read"),
+        (
+            "diagnose pool.csv --targets targets.csv --values cost --report targets.csv".into(),
+            "targets.csv is an input",
+        ),
+        ("diagnose pool.csv --targets targets.csv --values p.csv --report p.csv".into(), "p.csv is an input"),
     ];
     for (arguments, words) in written_over {
         folder.refuses(&arguments, &[words]);
@@ -33,7 +36,10 @@ fn an_output_inside_a_folder_that_is_read_is_refused() {
     fs::create_dir(folder.path("shards")).unwrap();
     folder.succeeds(&format!("{SELECT} -n 3 --out shards/part-1.parquet -q"));
     let before = fs::read(folder.path("shards/part-1.parquet")).unwrap();
-    folder.refuses("select shards -n 1 --rule random --out shards/part-1.parquet", &["lies in shards, which is read"]);
+    folder.refuses(
+        "select shards -n 1 --rule random --out shards/part-1.parquet",
+        &["lies in shards, which is an input"],
+    );
     assert!(fs::read(folder.path("shards/part-1.parquet")).unwrap() == before);
 }
 
@@ -92,7 +98,7 @@ fn ids_that_a_spreadsheet_would_compute_are_quoted_when_asked_for() {
     assert_eq!(ids_of(folder.succeeds("select ids.csv -n 5 --rule random --out - -q")), plain);
     let safe = folder.succeeds("select ids.csv -n 5 --rule random --out - -q --csv-safe");
     assert_eq!(ids_of(safe.clone()), ["'+2", "'-3", "'=1+1", "'@sum", "plain"]);
-    // The rows are found again, whatever was put before their names.
+    // The rows are recognised with and without the apostrophe before their ids.
     folder.write("half.csv", &safe.lines().take(4).collect::<Vec<_>>().join("\n"));
     let rest = folder.succeeds("select ids.csv -n 2 --rule random --observed half.csv --out - -q");
     assert_eq!(ids_of(rest).len(), 2);
@@ -116,4 +122,24 @@ fn an_output_that_cannot_be_replaced_is_refused_before_the_work() {
     fs::set_permissions(folder.path("picks.csv"), permissions).unwrap();
     folder.refuses(&format!("{SELECT} -n 3 --out picks.csv"), &["picks.csv cannot be written: it is read-only"]);
     folder.refuses(&format!("{SELECT} -n 3 --out new.csv/"), &["new.csv/ cannot be written"]);
+}
+
+/// `homing select … --out - | head -n 1`: the reader takes one line and closes the pipe.
+#[test]
+fn a_reader_that_stops_early_ends_the_command_quietly() {
+    let folder = Folder::new();
+    folder.write("large.csv", &pool_csv(20_000));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_homing"));
+    command.current_dir(folder.path(""));
+    let select =
+        "select large.csv --cost-column cost --targets targets.csv -n 20000 --rule cosine --out - --report page.html";
+    command.args(select.split(' ')).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut first = [0; 8];
+    std::io::Read::read_exact(&mut child.stdout.take().unwrap(), &mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((&first, output.status.code()), (b"rank,ind", Some(0)), "{said}");
+    assert!(!said.contains("error") && said.contains("Picked 20,000 of 20,000 rows"), "{said}");
+    assert!(folder.path("page.html").exists(), "the report does not depend on the reader");
 }

@@ -1,4 +1,4 @@
-//! Runs as folders: processes that are killed, processes at the same time, and files that somebody has changed.
+//! Folders of runs: killed processes, simultaneous processes, and changed files.
 #![cfg(all(unix, feature = "train"))]
 
 mod bars;
@@ -14,12 +14,12 @@ use bars::{bars, ended, finetune, homing, refused, said};
 use files::files;
 use serde_json::{Value, json};
 
-/// A number from the environment, for longer tests by command.
+/// Returns a number from the environment, for longer tests on request.
 fn times(variable: &str, few: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }
 
-/// Numbers that look random and are the same every time.
+/// Returns pseudo-random numbers that are the same every time.
 struct Dice(u64);
 
 impl Dice {
@@ -35,7 +35,7 @@ fn resume(run: &Path) -> Command {
     command
 }
 
-/// `HOMING_KILLS` says how often, 40 times otherwise.
+/// `HOMING_KILLS` sets how often; the default is 40 times.
 #[test]
 fn a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
@@ -66,7 +66,7 @@ fn a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes() {
     assert_eq!(files(&broken), expected);
 }
 
-/// `HOMING_FAULT` makes one step of writing fail, or ends the process before it.
+/// `HOMING_FAULT` lets one step of writing fail, or ends the process before it.
 #[test]
 fn a_run_whose_disk_fails_at_any_step_can_be_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
@@ -115,9 +115,9 @@ fn of_processes_that_start_the_same_run_at_once_one_succeeds() {
         assert_eq!(won.len(), 1, "{:?}", outputs.iter().map(said).collect::<Vec<_>>());
         for lost in outputs.iter().filter(|output| !output.status.success()) {
             let text = said(lost);
-            assert!(text.contains("another process is at work in") || text.contains("holds a run already"), "{text}");
+            assert!(text.contains("another process is using") || text.contains("already contains a run"), "{text}");
         }
-        // Its results, and nobody else's.
+        // The folder has the results of this run only.
         let results = fs::read_to_string(run.join("results.csv")).unwrap();
         assert!(results.lines().skip(1).all(|line| line.starts_with(&format!("{},", won[0]))), "{results}");
         let names: Vec<String> =
@@ -129,25 +129,25 @@ fn of_processes_that_start_the_same_run_at_once_one_succeeds() {
 #[test]
 fn a_run_that_fails_before_its_first_round_is_done_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // Numbers so large that a network makes none of them, which shows when the first batch is chosen.
+    // Numbers so large that the network's outputs are not finite, which shows when the first batch is chosen.
     let line = |row: usize| format!("{}e200,{},{}\n", row + 1, row % 3, ["a", "b"][row % 2]);
     let pool = folder.path().join("pool.csv");
     fs::write(&pool, format!("x,y,label\n{}", (0..40).map(line).collect::<Vec<_>>().concat())).unwrap();
     let mut command = homing();
     command.arg("finetune").arg(&pool).args(["--task", "a,b", "--epochs", "1", "--quiet", "--run"]);
     let output = command.arg(folder.path().join("new/run")).output().unwrap();
-    refused(&output, &["the network makes embeddings that are not finite; use smaller numbers"]);
+    refused(&output, &["the network computes embeddings that are not finite; use smaller numbers"]);
     assert!(!folder.path().join("new").exists());
-    // Steps so long that the network is lost in the first lesson.
+    // Steps so large that the weights are not finite after the first round.
     let data = bars(folder.path(), 4);
     let run = folder.path().join("empty");
     fs::create_dir(&run).unwrap();
-    let output = finetune(&data, &run, &["--rate", "1e30", "--quiet"]).output().unwrap();
-    refused(&output, &["the network went astray in round 1", "start a run with a smaller --rate"]);
+    let output = finetune(&data, &run, &["--learning-rate", "1e30", "--quiet"]).output().unwrap();
+    refused(&output, &["the network diverged in round 1", "start a run with a smaller --learning-rate"]);
     assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
 }
 
-/// A run that is done, to be changed.
+/// A finished run, whose files tests change.
 struct Done {
     folder: tempfile::TempDir,
     run: PathBuf,
@@ -163,7 +163,7 @@ impl Done {
         Self { folder, run }
     }
 
-    /// What is said of the run with one value of a file of it changed.
+    /// Returns the output of a resumed run after one value in one of its files was changed.
     fn with(&self, file: &str, pointer: &str, value: &Value) -> Output {
         let path = self.run.join(file);
         let good = fs::read(&path).unwrap();
@@ -181,30 +181,30 @@ fn a_record_that_was_changed_is_refused() {
     let done = Done::new();
     let before = files(&done.run);
     for (pointer, value, word) in [
-        ("/round", json!(1), "it says that it is of round 1"),
-        ("/round", json!(1_000_000_000_000_000_000_u64), "it says that it is of round 1000000000000000000"),
-        ("/round", json!(-1), "it is no file of a run"),
-        ("/picks/0/row", json!(120), "row 120 was picked, which is not among those that may be"),
-        ("/picks/0/row", json!(u64::MAX), "which is not among those"),
-        ("/picks/0/label", json!(4), "has the class 4, counted from 0, of 4"),
+        ("/round", json!(1), "it claims to be of round 1"),
+        ("/round", json!(1_000_000_000_000_000_000_u64), "it claims to be of round 1000000000000000000"),
+        ("/round", json!(-1), "it is not a file of a run"),
+        ("/picks/0/row", json!(120), "row 120 was picked, but it cannot be chosen"),
+        ("/picks/0/row", json!(u64::MAX), "but it cannot be chosen"),
+        ("/picks/0/label", json!(4), "has the class 4, but there are 4 classes"),
         ("/picks/0/label", json!(u32::MAX), "has the class 4294967295"),
-        ("/picks", json!([]), "it has 0 picks for a batch of 2"),
+        ("/picks", json!([]), "it has 0 picks, but a round has 1 to 2"),
         ("/learned", json!(77), "learned from 77 examples"),
-        ("/accuracy", json!(1.5), "its accuracy is no share"),
-        ("/accuracy", Value::Null, "its accuracy is no share"),
-        ("/curve/kept", json!(3), "the network of epoch 3 was kept, of 2"),
+        ("/accuracy", json!(1.5), "its accuracy is not a share"),
+        ("/accuracy", Value::Null, "its accuracy is not a share"),
+        ("/curve/kept", json!(3), "the network of epoch 3 was kept, but there are 2 epochs"),
     ] {
         let output = done.with("itl-3/rounds/0002.json", pointer, &value);
-        refused(&output, &[word, "0002.json", "restore the folder"]);
+        refused(&output, &[word, "0002.json", "restore the files"]);
     }
     let first: Value = serde_json::from_slice(&fs::read(done.run.join("itl-3/rounds/0001.json")).unwrap()).unwrap();
     let output = done.with("itl-3/rounds/0002.json", "/picks/1/row", &first["picks"][0]["row"]);
     refused(&output, &["was picked twice"]);
-    // Another class than the data have for the row.
+    // A class that differs from that of the data.
     let label = first["picks"][0]["label"].as_u64().unwrap();
     let output = done.with("itl-3/rounds/0001.json", "/picks/0/label", &json!(1 - label.min(1)));
     refused(&output, &["itl-3"]);
-    // A batch that is being labelled.
+    // A batch that still waits for labels.
     let row = first["picks"][0]["row"].as_u64().unwrap();
     for (pending, word) in [
         (json!({"round": 4, "picks": [], "answered": 0}), "0 picks"),
@@ -223,28 +223,29 @@ fn a_plan_that_was_changed_is_looked_at_like_one_that_is_typed() {
     let done = Done::new();
     let outside = done.folder.path().join("x-3");
     for (pointer, value, word) in [
-        ("/asked/choosing/rule", json!("../../x"), "there is no rule '../../x'"),
-        ("/asked/choosing/against", json!(["../x"]), "'../x'"),
-        ("/asked/choosing/noise_std", json!(0), "the noise is 0"),
-        ("/asked/choosing/rounds", json!(0), "--rounds is 0"),
-        ("/asked/choosing/rounds", json!(2), "the plan has 2 rounds"),
-        ("/asked/choosing/candidates", json!("x"), "there are no candidates"),
-        ("/asked/choosing/labels", json!(""), "--labels is empty"),
-        ("/asked/seeds", json!(u64::MAX), "--seeds is 18446744073709551615"),
-        ("/asked/seed", json!(u64::MAX), "goes beyond"),
-        ("/asked/task/thin_pool", json!([["0", 7.0]]), "the share of \"0\" to leave out is 7"),
-        ("/asked/task/pool_count", json!(0), "--pool-count is 0"),
-        ("/asked/learning/model", json!("mlp:99999999999"), "GB of memory"),
-        ("/asked/learning/rate", json!(-1), "a learning rate is a positive number"),
-        ("/asked/data", Value::Null, "DATA is empty"),
-        ("/asked", json!(7), "it is no file of a run"),
+        ("/version", json!("0.1.0"), "was started by version 0.1.0 of Homing"),
+        ("/run/rule", json!("../../x"), "there is no rule '../../x'"),
+        ("/run/against", json!(["../x"]), "'../x'"),
+        ("/run/choosing/noise_std", json!(0), "the noise is 0"),
+        ("/run/choosing/rounds", json!(0), "the number of rounds is 0; give --rounds"),
+        ("/run/choosing/rounds", json!(2), "the plan has 2 rounds"),
+        ("/run/choosing/candidates", json!("x"), "there is no source of candidates"),
+        ("/run/labels", json!({"file": ""}), "the path of the labels is empty; name a file as --labels"),
+        ("/run/seeds", json!(u64::MAX), "the number of seeds is 18446744073709551615"),
+        ("/run/seed", json!(u64::MAX), "exceed the largest seed"),
+        ("/run/task/thin_pool", json!([["0", 7.0]]), "the share of \"0\" to leave out is 7"),
+        ("/run/task/pool_count", json!(0), "the number of rows of the pool is 0; give --pool-count"),
+        ("/run/network/name", json!("mlp:99999999999"), "GiB of memory"),
+        ("/run/network/learning_rate", json!(-1), "the learning rate is -1; give --learning-rate"),
+        ("/run/data/path", json!(""), "the path of the data is empty; name a file as DATA"),
+        ("/run", json!(7), "it is not a file of a run"),
     ] {
         let output = done.with("plan.json", pointer, &value);
         refused(&output, &[word]);
         assert!(!outside.exists());
     }
-    let output = done.with("plan.json", "/asked/choosing/noise_std", &json!(0));
-    refused(&output, &["cannot be gone on with, so start a run in another folder"]);
+    let output = done.with("plan.json", "/run/choosing/noise_std", &json!(0));
+    refused(&output, &["cannot be continued, so start a run in another folder"]);
 }
 
 #[test]
@@ -265,14 +266,14 @@ fn a_run_writes_through_no_link() {
     };
     refused(&link("results.csv", &victim.join("precious")), &["results.csv is not a regular file"]);
     refused(&link("lock", &victim.join("precious")), &["lock is not a regular file"]);
-    refused(&link("itl-3", &victim), &["it is a link, and a run has none"]);
-    refused(&link("itl-3/rounds", &victim), &["it is a link, and a run has none"]);
-    refused(&link("itl-3/model.safetensors", &victim.join("precious")), &["it is a link"]);
+    refused(&link("itl-3", &victim), &["it is a symbolic link"]);
+    refused(&link("itl-3/rounds", &victim), &["it is a symbolic link"]);
+    refused(&link("itl-3/model.safetensors", &victim.join("precious")), &["it is a symbolic link"]);
     assert_eq!(fs::read(victim.join("precious")).unwrap(), b"mine");
     assert_eq!(fs::read_dir(&victim).unwrap().count(), 1);
 }
 
-/// `HOMING_TRIES` says how many, 60 otherwise: values, bytes and lengths are changed anywhere in a run.
+/// Changes values, bytes and lengths anywhere in a run; `HOMING_TRIES` sets how many, and the default is 60.
 #[test]
 fn whatever_is_changed_in_a_run_it_goes_on_or_says_why_not() {
     let done = Done::new();
@@ -307,7 +308,7 @@ fn whatever_is_changed_in_a_run_it_goes_on_or_says_why_not() {
             0 => bad.truncate(dice.throw(good.len())),
             1 => bad[dice.throw(good.len())] ^= 1 << dice.throw(8),
             _ => {
-                // A value in the place of another one.
+                // One value replaces another.
                 let text = String::from_utf8_lossy(&good).into_owned();
                 let values: Vec<usize> = text.match_indices(": ").map(|(at, _)| at + 2).collect();
                 if let Some(&at) = values.get(dice.throw(values.len().max(1))) {

@@ -1,4 +1,4 @@
-//! Weights that `homing finetune` and `homing embed` are given.
+//! Weights for `homing finetune` and `homing embed`.
 #![cfg(feature = "train")]
 
 mod bars;
@@ -12,10 +12,10 @@ use half::{bf16, f16};
 use safetensors::tensor::{TensorView, serialize};
 use safetensors::{Dtype, SafeTensors};
 
-/// A number in another type.
+/// Converts a number to another type.
 type Number<'a> = &'a dyn Fn(f32) -> Vec<u8>;
 
-/// Data, the weights of a run over them, and a place for more.
+/// Data, the weights of a run over them, and a folder for more.
 struct World {
     folder: tempfile::TempDir,
     data: PathBuf,
@@ -36,7 +36,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// The weights in another type.
+    /// Returns the weights in another type.
     fn retyped(&self, dtype: Dtype, number: impl Fn(f32) -> Vec<u8>) -> PathBuf {
         let bytes = fs::read(&self.weights).unwrap();
         let convert = |data: &[u8]| -> Vec<u8> {
@@ -87,7 +87,7 @@ fn weights_in_half_and_double_precision_serve_and_integers_are_refused() {
     let out = world.path("none.npy");
     refused(&world.embed(&integers, &out).output().unwrap(), &["holds I32, not floats"]);
     let beyond = world.retyped(Dtype::F64, |_| 1e300f64.to_le_bytes().to_vec());
-    refused(&world.finetune(&beyond), &["is not finite; save the weights anew"]);
+    refused(&world.finetune(&beyond), &["is not finite; save the weights again"]);
     refused(&world.embed(&beyond, &out).output().unwrap(), &["is not finite"]);
     assert!(!out.exists());
 }
@@ -104,12 +104,12 @@ fn a_pipe_in_the_place_of_a_file_is_refused() {
     let lite = ["--model", "efficientnet-lite0"];
     refused(&ended(world.embed(&pipe, &out).args(lite)), &["pipe is not a regular file"]);
     let run = world.path("pipes");
-    for option in ["--labels", "--label-file", "--targets"] {
+    for option in ["--labels", "--targets"] {
         let output = ended(&mut finetune(&world.data, &run, &[option, pipe.to_str().unwrap()]));
         assert_eq!(output.status.code(), Some(2), "{option}: {}", said(&output));
         assert!(!run.exists());
     }
-    // In the folder of a run.
+    // A pipe in the folder of a run.
     let good = world.path("run");
     for name in ["plan.json", "lock", "itl-3/rounds/0001.json", "itl-3/model.safetensors", "itl-3/pending.json"] {
         let (place, aside) = (good.join(name), world.path("aside"));
@@ -131,11 +131,11 @@ fn a_pipe_in_the_place_of_a_file_is_refused() {
 fn what_is_embedded_is_not_written_over() {
     let world = World::new();
     let before = fs::read(&world.weights).unwrap();
-    refused(&world.embed(&world.weights, &world.weights).output().unwrap(), &["is read and would be written over"]);
+    refused(&world.embed(&world.weights, &world.weights).output().unwrap(), &["is an input and would be overwritten"]);
     assert_eq!(fs::read(&world.weights).unwrap(), before);
     let inside = world.data.join("pool.npy");
-    refused(&world.embed(&world.weights, &inside).output().unwrap(), &["lies in", "which is read"]);
+    refused(&world.embed(&world.weights, &inside).output().unwrap(), &["lies in", "which is an input"]);
     let output = finetune(&world.data, &world.data.join("run"), &[]).output().unwrap();
-    refused(&output, &["lies in", "which is read"]);
+    refused(&output, &["lies in", "which is an input"]);
     assert_eq!(fs::read_dir(&world.data).unwrap().count(), 4);
 }

@@ -1,36 +1,36 @@
-//! CIFAR's binary files: records of one label (CIFAR-10) or of a coarse and a fine one (CIFAR-100), and 3 × 32 × 32 pixels.
+//! Reads CIFAR's binary files: records of one label (CIFAR-10) or a coarse and a fine label (CIFAR-100), and 3 × 32 × 32 pixels.
 
 use std::path::Path;
 
 use bytes::Bytes;
 
-use crate::dataset::{Data, Numbered, check_count, check_labels, unnamed};
-use crate::files::{Entry, Listing};
+use crate::dataset::{Data, NumberedExamples, check_count, check_labels, unnamed};
+use crate::files::{ListedFile, Listing};
 use crate::{Error, Inputs, Result};
 
 const SHAPE: [usize; 3] = [3, 32, 32];
 const PIXELS: usize = 3 * 32 * 32;
 
-/// Which of the two sets.
+/// One of the two CIFAR data sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CifarKind {
     Ten,
     Hundred,
 }
 
-impl Kind {
+impl CifarKind {
     fn classes(self) -> usize {
         match self {
-            Kind::Ten => 10,
-            Kind::Hundred => 100,
+            CifarKind::Ten => 10,
+            CifarKind::Hundred => 100,
         }
     }
 
-    /// Labels before the pixels; the last one counts.
+    /// Returns the number of labels before the pixels; the last one is used.
     fn labels(self) -> usize {
         match self {
-            Kind::Ten => 1,
-            Kind::Hundred => 2,
+            CifarKind::Ten => 1,
+            CifarKind::Hundred => 2,
         }
     }
 
@@ -38,28 +38,28 @@ impl Kind {
         self.labels() + PIXELS
     }
 
-    /// The file with the classes' names, one a line.
+    /// Returns the name of the file with the names of the classes, one per line.
     fn names(self) -> &'static str {
         match self {
-            Kind::Ten => "batches.meta.txt",
-            Kind::Hundred => "fine_label_names.txt",
+            CifarKind::Ten => "batches.meta.txt",
+            CifarKind::Hundred => "fine_label_names.txt",
         }
     }
 
-    /// The set whose records fill `length` bytes, told by the file's name where both do.
+    /// Returns the data set whose records fill `length` bytes. If both do, the file name decides.
     fn of(file_name: &str, length: usize) -> Option<Self> {
-        let fits = |kind: Kind| length > 0 && length.is_multiple_of(kind.record());
-        match (fits(Kind::Ten), fits(Kind::Hundred)) {
-            (true, true) => Some(if file_name.contains("batch") { Kind::Ten } else { Kind::Hundred }),
-            (true, false) => Some(Kind::Ten),
-            (false, true) => Some(Kind::Hundred),
+        let fits = |kind: CifarKind| length > 0 && length.is_multiple_of(kind.record());
+        match (fits(CifarKind::Ten), fits(CifarKind::Hundred)) {
+            (true, true) => Some(if file_name.contains("batch") { CifarKind::Ten } else { CifarKind::Hundred }),
+            (true, false) => Some(CifarKind::Ten),
+            (false, true) => Some(CifarKind::Hundred),
             (false, false) => None,
         }
     }
 }
 
 /// Adds the records in `bytes` of the file at `path`.
-fn parse(path: &Path, bytes: &[u8], kind: Kind, labels: &mut Vec<u8>, pixels: &mut Vec<u8>) -> Result<()> {
+fn parse(path: &Path, bytes: &[u8], kind: CifarKind, labels: &mut Vec<u8>, pixels: &mut Vec<u8>) -> Result<()> {
     let record = kind.record();
     if bytes.is_empty() || !bytes.len().is_multiple_of(record) {
         let expected = (bytes.len() / record + 1) * record;
@@ -69,45 +69,45 @@ fn parse(path: &Path, bytes: &[u8], kind: Kind, labels: &mut Vec<u8>, pixels: &m
     check_count(path, bytes.len() / record, PIXELS)?;
     pixels.reserve_exact(bytes.len() / record * PIXELS);
     for record in bytes.chunks_exact(record) {
-        let (front, rest) = record.split_at(kind.labels());
-        labels.push(front[kind.labels() - 1]);
+        let (record_labels, rest) = record.split_at(kind.labels());
+        labels.push(record_labels[kind.labels() - 1]);
         pixels.extend_from_slice(rest);
     }
     check_labels(path, &labels[start..], kind.classes())
 }
 
-fn read(entries: &[&Entry], kind: Kind) -> Result<Numbered> {
+fn read(entries: &[&ListedFile], kind: CifarKind) -> Result<NumberedExamples> {
     let (mut labels, mut pixels) = (Vec::new(), Vec::new());
     for entry in entries {
         parse(&entry.path, &entry.unpacked()?, kind, &mut labels, &mut pixels)?;
     }
-    Ok(Numbered { inputs: Inputs::pixels(SHAPE, pixels), labels })
+    Ok(NumberedExamples { inputs: Inputs::pixels(SHAPE, pixels), labels })
 }
 
-/// The data set in the one file at `path`.
+/// Opens the data set in the single file at `path`.
 pub(crate) fn open_file(path: &Path, bytes: &Bytes) -> Result<Data> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let Some(kind) = Kind::of(&name, bytes.len()) else {
-        let detail = format!("its {} bytes are no whole number of CIFAR records (3073 or 3074 bytes)", bytes.len());
+    let Some(kind) = CifarKind::of(&name, bytes.len()) else {
+        let detail = format!("its {} bytes are not a whole number of CIFAR records (3073 or 3074 bytes)", bytes.len());
         return Err(Error::malformed(path, "CIFAR", &detail));
     };
     let (mut labels, mut pixels) = (Vec::new(), Vec::new());
     parse(path, bytes, kind, &mut labels, &mut pixels)?;
-    let train = Numbered { inputs: Inputs::pixels(SHAPE, pixels), labels };
-    Data::numbered(path, &unnamed(kind.classes()), train, None)
+    let train = NumberedExamples { inputs: Inputs::pixels(SHAPE, pixels), labels };
+    Data::with_numbered_classes(path, &unnamed(kind.classes()), train, None)
 }
 
-/// The data set whose files are named as CIFAR's, if there is one.
+/// Opens the data set whose files have the names of CIFAR's files, if there is one.
 pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
     let number = |name: &str| name.strip_prefix("data_batch_")?.strip_suffix(".bin")?.parse::<u32>().ok();
-    let batch = |entry: &&Entry| number(entry.file_name()).is_some();
-    let batches: Vec<&Entry> = listing.entries.iter().filter(batch).collect();
+    let batch = |entry: &&ListedFile| number(entry.file_name()).is_some();
+    let batches: Vec<&ListedFile> = listing.entries.iter().filter(batch).collect();
     let whole = listing.find("train.bin")?;
     let (kind, train, test) = match (&batches[..], whole) {
         ([], None) => return Ok(None),
-        ([], Some(train)) => (Kind::Hundred, vec![train], "test.bin"),
+        ([], Some(train)) => (CifarKind::Hundred, vec![train], "test.bin"),
         ([first, ..], Some(train)) => return Err(listing.several(first, train)),
-        (_, None) => (Kind::Ten, batches, "test_batch.bin"),
+        (_, None) => (CifarKind::Ten, batches, "test_batch.bin"),
     };
     let classes = match listing.lines(kind.names())? {
         Some(names) if names.len() == kind.classes() => names,
@@ -118,7 +118,7 @@ pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
         None => unnamed(kind.classes()),
     };
     let test = listing.find(test)?.map(|entry| read(&[entry], kind)).transpose()?;
-    Data::numbered(&listing.root, &classes, read(&train, kind)?, test).map(Some)
+    Data::with_numbered_classes(&listing.root, &classes, read(&train, kind)?, test).map(Some)
 }
 
 #[cfg(test)]
@@ -128,19 +128,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_tells_its_kind_by_its_length() {
-        assert_eq!(Kind::of("a.bin", 3073 * 5), Some(Kind::Ten));
-        assert_eq!(Kind::of("a.bin", 3074 * 5), Some(Kind::Hundred));
-        assert_eq!(Kind::of("a.bin", 3075), None);
-        assert_eq!(Kind::of("a.bin", 0), None);
-        assert_eq!(Kind::of("test_batch.bin", 3073 * 3074), Some(Kind::Ten));
+    fn the_length_of_a_file_determines_its_kind() {
+        assert_eq!(CifarKind::of("a.bin", 3073 * 5), Some(CifarKind::Ten));
+        assert_eq!(CifarKind::of("a.bin", 3074 * 5), Some(CifarKind::Hundred));
+        assert_eq!(CifarKind::of("a.bin", 3075), None);
+        assert_eq!(CifarKind::of("a.bin", 0), None);
+        assert_eq!(CifarKind::of("test_batch.bin", 3073 * 3074), Some(CifarKind::Ten));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_bytes_are_records_or_a_sentence(records in 0usize..4, record in 3072usize..3076, cut in 0usize..3, fill: u8) {
+        fn any_bytes_are_records_or_an_error(records in 0usize..4, record in 3072usize..3076, cut in 0usize..3, fill: u8) {
             let mut bytes = vec![fill; (records * record).saturating_sub(cut)];
             if let Some(first) = bytes.first_mut() {
                 *first = 3;

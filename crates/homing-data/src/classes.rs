@@ -1,4 +1,4 @@
-//! Classes from their names.
+//! Assigns classes to labels.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -8,14 +8,14 @@ use homing_pool::one_line;
 
 use crate::{Error, Result};
 
-/// The distinct names, numbers by size and texts by letter.
+/// Distinct names of classes, sorted as numbers if all are numbers, and otherwise as texts.
 pub(crate) struct Classes {
     names: Vec<String>,
     positions: HashMap<String, u32>,
 }
 
 impl Classes {
-    /// Of labels, of which the empty ones are none.
+    /// Collects the classes of labels; an empty label has no class.
     pub(crate) fn of(labels: &[String]) -> Self {
         let mut names: Vec<&String> = labels.iter().filter(|label| !label.is_empty()).collect();
         names.sort_unstable();
@@ -33,7 +33,7 @@ impl Classes {
         &self.names
     }
 
-    /// The class of each label of the file at `path`.
+    /// Returns the class of each label of the file at `path`.
     pub(crate) fn labels(&self, path: &Path, labels: &[String]) -> Result<Vec<Option<u32>>> {
         let class = |label: &String| match self.positions.get(label) {
             None if label.is_empty() => Ok(None),
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_count_as_numbers_and_blanks_are_no_class() {
+    fn numbers_are_sorted_as_numbers_and_empty_labels_have_no_class() {
         let labels = texts(&["10", "", "9", "10"]);
         let classes = Classes::of(&labels);
         assert_eq!(classes.names(), ["9", "10"]);

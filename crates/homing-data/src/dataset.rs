@@ -1,4 +1,4 @@
-//! Examples and their labels.
+//! Data sets: examples and their labels.
 
 use std::path::Path;
 
@@ -6,40 +6,67 @@ use crate::classes::Classes;
 use crate::memory::fits_memory;
 use crate::{Error, Inputs, Result};
 
-/// Examples, the class of each as far as it is known, and what they are called.
+/// Examples with their ids and, as far as they are known, their classes.
+///
+/// ```
+/// use homing_data::{Dataset, Inputs};
+///
+/// let flowers = Dataset {
+///     inputs: Inputs::rows(2, vec![5.1, 3.5, 6.2, 2.9]),
+///     labels: vec![Some(0), None],
+///     classes: vec!["setosa".to_owned()],
+///     ids: vec!["a".to_owned(), "b".to_owned()],
+/// };
+/// let second = flowers.subset(&[1])?;
+/// assert_eq!((second.len(), second.labels[0]), (1, None));
+/// assert_eq!(second.inputs.read(&[0])?, [6.2, 2.9]);
+/// # Ok::<(), homing_data::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    /// What a network is shown.
+    /// Inputs of a network.
     pub inputs: Inputs,
-    /// A position in `classes` for each example that has a label.
+    /// For each example, the position of its class in `classes`, or `None` if it has no label.
     pub labels: Vec<Option<u32>>,
-    /// The classes' names.
+    /// Names of the classes.
     pub classes: Vec<String>,
-    /// A file name or a row number for each example.
+    /// File name or row number of each example.
     pub ids: Vec<String>,
 }
 
-/// What was found at one path.
+/// Training set and test set that were found at one path.
+///
+/// ```
+/// use homing_data::{OpenOptions, open};
+///
+/// let folder = tempfile::tempdir()?;
+/// for name in ["train.csv", "test.csv"] {
+///     std::fs::write(folder.path().join(name), "length,width,label\n5.1,3.5,setosa\n6.2,2.9,virginica\n")?;
+/// }
+/// let data = open(folder.path(), &OpenOptions::default())?;
+/// assert_eq!(data.train.classes, data.test.unwrap().classes);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// To choose and to learn from.
+    /// Examples to choose from and to train on.
     pub train: Dataset,
-    /// To measure with; of the same shape and classes.
+    /// Examples for evaluation, with the same shape and classes.
     pub test: Option<Dataset>,
 }
 
 impl Dataset {
-    /// How many examples.
+    /// Returns the number of examples.
     pub fn len(&self) -> usize {
         self.inputs.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty()
     }
 
-    /// The examples of `rows`, in their order.
+    /// Returns the examples of `rows`, in that order.
     pub fn subset(&self, rows: &[usize]) -> Result<Self> {
         Ok(Self {
             inputs: self.inputs.subset(rows)?,
@@ -50,33 +77,38 @@ impl Dataset {
     }
 }
 
-/// Examples whose labels are names of classes, empty where there is none.
-pub(crate) struct Named {
+/// Examples whose labels are names of classes; the name is empty if there is no label.
+pub(crate) struct NamedExamples {
     pub(crate) inputs: Inputs,
     pub(crate) labels: Vec<String>,
     pub(crate) ids: Vec<String>,
 }
 
 /// Examples whose labels are numbers of classes.
-pub(crate) struct Numbered {
+pub(crate) struct NumberedExamples {
     pub(crate) inputs: Inputs,
     pub(crate) labels: Vec<u8>,
 }
 
 impl Data {
-    /// With the classes that the training set's labels name; `path` is the test set's.
-    pub(crate) fn named(path: &Path, train: Named, test: Option<Named>) -> Result<Self> {
+    /// Creates a data set with the classes that the labels of the training set name; `path` is that of the test set.
+    pub(crate) fn with_named_classes(path: &Path, train: NamedExamples, test: Option<NamedExamples>) -> Result<Self> {
         let classes = Classes::of(&train.labels);
-        let make = |named: Named| -> Result<Dataset> {
+        let make = |named: NamedExamples| -> Result<Dataset> {
             let labels = classes.labels(path, &named.labels)?;
             Ok(Dataset { inputs: named.inputs, labels, classes: classes.names().to_vec(), ids: named.ids })
         };
         Self { train: make(train)?, test: test.map(make).transpose()? }.checked(path)
     }
 
-    /// With the classes of these names.
-    pub(crate) fn numbered(path: &Path, classes: &[String], train: Numbered, test: Option<Numbered>) -> Result<Self> {
-        let make = |numbered: Numbered| Dataset {
+    /// Creates a data set with the classes of these names.
+    pub(crate) fn with_numbered_classes(
+        path: &Path,
+        classes: &[String],
+        train: NumberedExamples,
+        test: Option<NumberedExamples>,
+    ) -> Result<Self> {
+        let make = |numbered: NumberedExamples| Dataset {
             labels: numbered.labels.iter().map(|&label| Some(u32::from(label))).collect(),
             ids: (0..numbered.inputs.len()).map(|row| row.to_string()).collect(),
             inputs: numbered.inputs,
@@ -98,7 +130,7 @@ impl Data {
         }
     }
 
-    /// The same with images of `size` pixels a side, where one is asked for.
+    /// Resizes images to `size` × `size` pixels if a size is given.
     pub(crate) fn sized(mut self, size: Option<usize>) -> Result<Self> {
         if let Some(size) = size {
             self.train.inputs = self.train.inputs.with_size(size)?;
@@ -110,19 +142,19 @@ impl Data {
     }
 }
 
-/// Refuses more examples than there is memory for, where each takes so many bytes, besides its label and its id.
+/// Refuses more examples than there is memory for; each takes `bytes` bytes in addition to its label and its id.
 pub(crate) fn check_count(path: &Path, examples: usize, bytes: usize) -> Result<()> {
     const NAMED: u64 = 64;
     let needed = (bytes as u64).saturating_add(NAMED).checked_mul(examples as u64);
     if fits_memory(needed) { Ok(()) } else { Err(Error::TooMany { path: path.to_owned(), examples }) }
 }
 
-/// The names of `count` classes that have none.
+/// Returns default names for `count` classes.
 pub(crate) fn unnamed(count: usize) -> Vec<String> {
     (0..count).map(|class| class.to_string()).collect()
 }
 
-/// Refuses labels that are no class, of which there are `classes`.
+/// Refuses labels that are not below `classes`, the number of classes.
 pub(crate) fn check_labels(path: &Path, labels: &[u8], classes: usize) -> Result<()> {
     match labels.iter().position(|&label| usize::from(label) >= classes) {
         Some(row) => Err(Error::LabelBeyond { path: path.to_owned(), row, label: u32::from(labels[row]), classes }),

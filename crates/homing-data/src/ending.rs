@@ -1,10 +1,11 @@
-//! Whether an image file is all there. Decoders make up what a file lacks, so the file itself is looked at: every format
-//! says where it ends.
+//! Checks that an image file is complete.
+//!
+//! Decoders make up data that a file lacks, so this checks the file itself: in every format, the file says where it ends.
 
 use image::ImageFormat;
 
-/// Why the bytes of an image are no whole file; none where they are.
-pub(crate) fn lack(format: ImageFormat, bytes: &[u8]) -> Option<String> {
+/// Returns why the bytes of an image are not a complete file, or `None` if they are.
+pub(crate) fn incompleteness(format: ImageFormat, bytes: &[u8]) -> Option<String> {
     let whole = match format {
         ImageFormat::Jpeg => jpeg(bytes),
         ImageFormat::Png => png(bytes),
@@ -17,7 +18,7 @@ pub(crate) fn lack(format: ImageFormat, bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Segments up to the mark that ends the image; of the scans between them only marks are looked at.
+/// Follows the segments up to the marker that ends the image; within scans, it checks markers only.
 fn jpeg(bytes: &[u8]) -> Option<()> {
     const START: u8 = 0xd8;
     const END: u8 = 0xd9;
@@ -27,7 +28,7 @@ fn jpeg(bytes: &[u8]) -> Option<()> {
         (mark, rest) = next_mark(rest)?;
         match mark {
             END => return Some(()),
-            // Marks without a segment: a byte of data that looks like a mark, and places to take up the decoding again.
+            // These markers have no segment: data bytes that look like a marker, and restart markers.
             0x00 | 0x01 | 0xd0..=0xd7 => {}
             _ => {
                 let length = usize::from(u16::from_be_bytes(*rest.first_chunk()?));
@@ -37,21 +38,21 @@ fn jpeg(bytes: &[u8]) -> Option<()> {
     }
 }
 
-/// The mark behind the next byte of ones, and what follows it.
+/// Returns the next marker, which follows a byte of ones, and the bytes after it.
 fn next_mark(bytes: &[u8]) -> Option<(u8, &[u8])> {
     let ones = bytes.iter().position(|&byte| byte == 0xff)?;
-    // Any number of ones may stand before a mark.
+    // Any number of bytes of ones may precede a marker.
     let mark = ones + bytes[ones..].iter().position(|&byte| byte != 0xff)?;
     Some((bytes[mark], &bytes[mark + 1..]))
 }
 
-/// Chunks up to the one that ends the image.
+/// Follows the chunks up to the one that ends the image.
 fn png(bytes: &[u8]) -> Option<()> {
     let mut rest = bytes.get(8..)?;
     loop {
         let (length, after) = rest.split_first_chunk()?;
         let (name, _) = after.split_first_chunk::<4>()?;
-        // Length, name, data, checksum.
+        // A chunk consists of a length, a name, data and a checksum.
         rest = rest.get(usize::try_from(u32::from_be_bytes(*length)).ok()?.checked_add(12)?..)?;
         if name == b"IEND" {
             return Some(());
@@ -59,7 +60,7 @@ fn png(bytes: &[u8]) -> Option<()> {
     }
 }
 
-/// As many bytes as the front says.
+/// Checks that there are as many bytes as the header states.
 fn webp(bytes: &[u8]) -> Option<()> {
     let length = u32::from_le_bytes(*bytes.strip_prefix(b"RIFF")?.first_chunk()?);
     bytes.get(8..)?.get(..usize::try_from(length).ok()?).map(drop)

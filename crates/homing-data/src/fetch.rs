@@ -1,4 +1,4 @@
-//! Downloads of the usual data sets.
+//! Downloads common data sets.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -13,10 +13,10 @@ use ureq::Agent;
 
 use crate::{Error, Result};
 
-/// The data sets that [`fetch`] knows.
+/// Names of the data sets that [`fetch`] can download.
 pub const SETS: [&str; 2] = ["mnist", "cifar100"];
 
-/// Where MNIST's files are; the original address comes last, since it often refuses.
+/// Addresses of the MNIST files; the original one comes last because it often refuses.
 const MNIST: [&str; 3] = [
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -24,7 +24,7 @@ const MNIST: [&str; 3] = [
 ];
 const CIFAR: [&str; 1] = ["https://www.cs.toronto.edu/~kriz/"];
 
-/// Name, bytes, SHA-256.
+/// Name, length in bytes and SHA-256 of each file.
 const MNIST_FILES: [(&str, u64, &str); 4] = [
     ("train-images-idx3-ubyte.gz", 9_912_422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
     ("train-labels-idx1-ubyte.gz", 28_881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
@@ -34,44 +34,44 @@ const MNIST_FILES: [(&str, u64, &str); 4] = [
 const CIFAR_FILES: [(&str, u64, &str); 1] =
     [("cifar-100-binary.tar.gz", 168_513_733, "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec")];
 
-/// How long a server may keep silent.
+/// Time after which a silent server counts as failed.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How often an address may fail in a row without a byte more.
+/// Number of failures without progress after which an address is given up.
 const FAILURES: usize = 2;
 
 /// A file to download.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// Its name in the folder.
+pub struct Download {
+    /// Name of the file in the folder.
     pub file: String,
-    /// Its addresses, tried in this order.
+    /// Addresses of the file, tried in this order.
     pub urls: Vec<String>,
-    /// Its length.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// Its checksum, in lower-case hexadecimal.
+    /// Checksum of the file in lower-case hexadecimal.
     pub sha256: String,
 }
 
-/// How far a download is.
+/// Progress of a download.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// The file's name.
+pub struct DownloadProgress<'a> {
+    /// Name of the file.
     pub file: &'a str,
-    /// Bytes of it that are here.
+    /// Bytes that have been downloaded.
     pub done: u64,
-    /// Bytes of it.
+    /// Length of the file in bytes.
     pub total: u64,
 }
 
-/// The files of a data set.
-pub fn sources(name: &str) -> Result<Vec<Source>> {
+/// Returns the files of a data set.
+pub fn downloads(name: &str) -> Result<Vec<Download>> {
     let (bases, files) = match name {
         "mnist" => (&MNIST[..], &MNIST_FILES[..]),
         "cifar100" => (&CIFAR[..], &CIFAR_FILES[..]),
         _ => return Err(Error::UnknownSet { name: name.to_owned(), known: SETS.join(" or ") }),
     };
-    let source = |&(file, bytes, sha256): &(&str, u64, &str)| Source {
+    let source = |&(file, bytes, sha256): &(&str, u64, &str)| Download {
         file: file.to_owned(),
         urls: bases.iter().map(|base| format!("{base}{file}")).collect(),
         bytes,
@@ -80,19 +80,24 @@ pub fn sources(name: &str) -> Result<Vec<Source>> {
     Ok(files.iter().map(source).collect())
 }
 
-/// Downloads the data set `name` (see [`SETS`]) into `folder`, which [`crate::open`] reads then.
+/// Downloads the data set `name` (see [`SETS`]) into `folder`, which [`crate::open`] can then read.
 ///
-/// Files that are there already are kept. A download that breaks off goes on where it was, in the same call or in the next one. A
-/// file appears under its name only when it is whole and its checksum is right. `progress` is told every piece and may say stop.
-pub fn fetch(name: &str, folder: &Path, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> Result<Vec<PathBuf>> {
-    fetch_files(&sources(name)?, folder, progress)
+/// Existing files are kept. An interrupted download continues where it stopped, in the same call or in the next one. A file
+/// appears under its name only when it is complete and its checksum is correct. `progress` is called for each piece and may stop
+/// the download.
+pub fn fetch(
+    name: &str,
+    folder: &Path,
+    progress: impl FnMut(DownloadProgress<'_>) -> ControlFlow<()>,
+) -> Result<Vec<PathBuf>> {
+    fetch_files(&downloads(name)?, folder, progress)
 }
 
-/// As [`fetch`], from addresses of one's own.
+/// Like [`fetch`], but downloads the given files.
 pub fn fetch_files(
-    sources: &[Source],
+    downloads: &[Download],
     folder: &Path,
-    mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+    mut progress: impl FnMut(DownloadProgress<'_>) -> ControlFlow<()>,
 ) -> Result<Vec<PathBuf>> {
     let there = folder.exists();
     disk::create_dir_all(folder).map_err(|source| Error::Write { path: folder.to_owned(), source })?;
@@ -104,37 +109,37 @@ pub fn fetch_files(
         .timeout_per_read(Some(SILENCE))
         .user_agent("homing");
     let agent = config.build().new_agent();
-    let fetch = |source| Download { agent: &agent, source, folder, progress: &mut progress }.run();
-    let fetched = sources.iter().map(fetch).collect::<Result<_>>();
+    let fetch = |source| DownloadRun { agent: &agent, source, folder, progress: &mut progress }.run();
+    let fetched = downloads.iter().map(fetch).collect::<Result<_>>();
     if fetched.is_err() && !there {
-        // It stays where something is in it.
+        // This removes the folder only if it is empty.
         let _ = fs::remove_dir(folder);
     }
     fetched
 }
 
-struct Download<'a> {
+struct DownloadRun<'a> {
     agent: &'a Agent,
-    source: &'a Source,
+    source: &'a Download,
     folder: &'a Path,
-    progress: &'a mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
+    progress: &'a mut dyn FnMut(DownloadProgress<'_>) -> ControlFlow<()>,
 }
 
-/// Why a download ended early.
-enum Broken {
-    /// The next attempt, or another address, may fare better.
+/// Reason why a download ended early.
+enum DownloadFailure {
+    /// Another attempt or another address may succeed.
     Network(String),
-    /// Nothing will.
+    /// No further attempt can succeed.
     Final(Error),
 }
 
-impl From<ureq::Error> for Broken {
+impl From<ureq::Error> for DownloadFailure {
     fn from(error: ureq::Error) -> Self {
-        Broken::Network(error.to_string())
+        DownloadFailure::Network(error.to_string())
     }
 }
 
-impl Download<'_> {
+impl DownloadRun<'_> {
     fn run(mut self) -> Result<PathBuf> {
         let path = self.folder.join(&self.source.file);
         if path.is_file() && sha256(&path)? == self.source.sha256 {
@@ -154,16 +159,16 @@ impl Download<'_> {
                             return Ok(path);
                         }
                         discard(&part)?;
-                        // What lay there before may be to blame.
+                        // Bytes from an earlier download may have caused the wrong checksum.
                         if before == 0 {
                             let (file, expected) = (self.source.file.clone(), self.source.sha256.clone());
                             wrong = Some(Error::Checksum { file, url: url.clone(), expected, found });
                             break;
                         }
                     }
-                    Err(Broken::Final(error)) => return Err(error),
-                    Err(Broken::Network(reason)) if length(&part) > before => drop(reason),
-                    Err(Broken::Network(reason)) => {
+                    Err(DownloadFailure::Final(error)) => return Err(error),
+                    Err(DownloadFailure::Network(reason)) if length(&part) > before => drop(reason),
+                    Err(DownloadFailure::Network(reason)) => {
                         failed += 1;
                         if failed == FAILURES {
                             failures.push(format!("{url}: {reason}"));
@@ -180,8 +185,8 @@ impl Download<'_> {
         Err(wrong.unwrap_or_else(unreachable))
     }
 
-    /// Adds to `part` what is missing.
-    fn attempt(&mut self, url: &str, part: &Path) -> Result<(), Broken> {
+    /// Downloads the bytes that are missing in `part`.
+    fn attempt(&mut self, url: &str, part: &Path) -> Result<(), DownloadFailure> {
         let total = self.source.bytes;
         let mut done = length(part);
         if done == total {
@@ -198,18 +203,23 @@ impl Download<'_> {
         match response.status().as_u16() {
             200 => done = 0,
             206 if header("content-range").is_some_and(|range| range.starts_with(&format!("bytes {done}-"))) => {}
-            206 => return Err(Broken::Network("it answers with another part than was asked for".to_owned())),
-            status => return Err(Broken::Network(format!("it answers with status {status}"))),
+            206 => {
+                return Err(DownloadFailure::Network("it returned another part of the file than requested".to_owned()));
+            }
+            status => return Err(DownloadFailure::Network(format!("it returned status {status}"))),
         }
         if let Some(offered) = header("content-length").and_then(|length| length.parse::<u64>().ok())
             && offered != total - done
         {
-            return Err(Broken::Network(format!("it offers {offered} bytes where {} are missing", total - done)));
+            return Err(DownloadFailure::Network(format!(
+                "it offers {offered} bytes but {} are missing",
+                total - done
+            )));
         }
-        let write_error = |source| Broken::Final(Error::Write { path: part.to_owned(), source });
+        let write_error = |source| DownloadFailure::Final(Error::Write { path: part.to_owned(), source });
         let file = open_part(part).map_err(write_error)?;
         disk::set_len(&file, done).map_err(write_error)?;
-        // One byte more than it should be shows that it is something else.
+        // Reading one extra byte reveals a file that is longer than expected.
         let mut body = response.into_body().into_reader().take(total - done + 1);
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -217,32 +227,32 @@ impl Download<'_> {
                 Ok(0) => break,
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Broken::Network(error.to_string())),
+                Err(error) => return Err(DownloadFailure::Network(error.to_string())),
             };
             disk::write_all(&file, &buffer[..read]).map_err(write_error)?;
             done += read as u64;
-            if (self.progress)(Progress { file: &self.source.file, done, total }).is_break() {
-                return Err(Broken::Final(Error::Stopped { file: self.source.file.clone() }));
+            if (self.progress)(DownloadProgress { file: &self.source.file, done, total }).is_break() {
+                return Err(DownloadFailure::Final(Error::Stopped { file: self.source.file.clone() }));
             }
         }
         disk::sync(&file).map_err(write_error)?;
         if done < total {
-            return Err(Broken::Network(format!("the connection ended after {done} of {total} bytes")));
+            return Err(DownloadFailure::Network(format!("the connection ended after {done} of {total} bytes")));
         }
         Ok(())
     }
 }
 
-/// The file that a download is added to, for this process alone.
+/// Opens the partial file of a download and locks it for this process.
 fn open_part(path: &Path) -> io::Result<File> {
-    // Asked of the path: to open a pipe would wait for its other end.
+    // The metadata comes from the path, because opening a pipe would wait for its other end.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let file = OpenOptions::new().create(true).append(true).open(path)?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(io::Error::other("another process is downloading it")),
-        // Where a file system knows no locks, a process is as good as alone.
+        // If the file system does not support locks, the download continues without one.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
@@ -271,7 +281,7 @@ fn sha256(path: &Path) -> Result<String> {
     }
     let mut digits = String::new();
     for byte in hash.finalize() {
-        write!(digits, "{byte:02x}").expect("a string takes everything");
+        write!(digits, "{byte:02x}").expect("writing to a string cannot fail");
     }
     Ok(digits)
 }
@@ -283,13 +293,13 @@ mod tests {
     #[test]
     fn every_set_has_addresses_and_checksums() {
         for name in SETS {
-            for source in sources(name).unwrap() {
+            for source in downloads(name).unwrap() {
                 assert!(source.urls.iter().all(|url| url.starts_with("https://") && url.ends_with(&source.file)));
                 assert!(source.sha256.len() == 64 && source.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()));
                 assert!(source.bytes > 0);
             }
         }
-        let message = sources("imagenet").unwrap_err().to_string();
-        assert_eq!(message, "there is no data set 'imagenet' to fetch; ask for mnist or cifar100");
+        let message = downloads("imagenet").unwrap_err().to_string();
+        assert_eq!(message, "the data set 'imagenet' cannot be downloaded; choose mnist or cifar100");
     }
 }

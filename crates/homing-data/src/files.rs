@@ -1,4 +1,4 @@
-//! Files by name: those of a folder, or those of an archive.
+//! Lists the files of a folder or of an archive.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,33 +13,35 @@ use lzma_rust2::XzReader;
 use crate::picture::is_named;
 use crate::{Error, Result};
 
-/// What an archive may unpack to where there is memory for it.
+/// Most bytes that an archive may unpack to if there is memory for it.
 const MOST_UNPACKED: u64 = 8 << 30;
 
-/// What a small archive may unpack to, and how many times as long as it is packed a larger one may be: images and numbers
-/// shrink to a twentieth at most, and zeros to a thousandth or less.
+/// Bytes that any archive may unpack to, however small it is.
 const LITTLE_UNPACKED: u64 = 64 << 20;
+
+/// Most bytes that a larger archive may unpack to per packed byte. Images and numbers shrink to a twentieth at most, and zeros
+/// to a thousandth or less.
 const MOST_RATIO: u64 = 100;
 
-/// Bytes of a block of a tar archive, which every file fills up and two of which end it.
+/// Bytes of a block of a tar archive. Every file is padded to whole blocks, and two empty blocks end the archive.
 const BLOCK: u64 = 512;
 
-/// Memory that the unpacking of .xz may take.
+/// Memory that unpacking .xz may take.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
 
 /// A file that can be read.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    /// Where it is, below the root, with `/` between folders.
+pub(crate) struct ListedFile {
+    /// Path relative to the root, with `/` between folders.
     pub(crate) name: String,
-    /// Where it is, for a message.
+    /// Full path, for messages.
     pub(crate) path: PathBuf,
-    /// Its bytes, where they are not on disk under `path`.
+    /// Bytes of a file in an archive, which is not on disk at `path`.
     packed: Option<Bytes>,
 }
 
-impl Entry {
-    /// The file's bytes as they are.
+impl ListedFile {
+    /// Returns the bytes of the file as they are stored.
     pub(crate) fn bytes(&self) -> Result<Bytes> {
         match &self.packed {
             Some(bytes) => Ok(bytes.clone()),
@@ -47,34 +49,34 @@ impl Entry {
         }
     }
 
-    /// The file's bytes, unpacked where they are compressed.
+    /// Returns the bytes of the file, unpacked if they are compressed.
     pub(crate) fn unpacked(&self) -> Result<Bytes> {
         unpacked(&self.path, self.bytes()?)
     }
 
-    /// The name without its folders.
+    /// Returns the name without its folders.
     pub(crate) fn file_name(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 }
 
-/// The files below a folder, or of an archive, in the order of their names.
+/// Files below a folder or in an archive, in the order of their names.
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(crate) root: PathBuf,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ListedFile>,
 }
 
 impl Listing {
-    /// The files of the folder at `root` and of those in it; hidden ones are left out.
+    /// Lists the files of the folder at `root` and its subfolders, except hidden ones.
     pub(crate) fn folder(root: &Path) -> Result<Self> {
-        let mut walk = Walk::default();
+        let mut walk = FolderWalk::default();
         walk.enter(root, "")?;
         walk.refuse_twice()?;
         Ok(Self::sorted(root, walk.entries))
     }
 
-    /// The files of the archive at `path`; none if `bytes` are no tar archive.
+    /// Lists the files of the archive at `path`. Returns `None` if `bytes` are not a tar archive.
     pub(crate) fn archive(path: &Path, bytes: &Bytes) -> Result<Option<Self>> {
         let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tar"));
         if bytes.get(257..262) != Some(b"ustar") && !named {
@@ -102,10 +104,10 @@ impl Listing {
             }
             if !hidden(&name) {
                 let packed = Some(bytes.slice(start as usize..end as usize));
-                entries.push(Entry { path: path.join(&name), name, packed });
+                entries.push(ListedFile { path: path.join(&name), name, packed });
             }
         }
-        // Without its end, files may be missing behind the last.
+        // If the end is missing, further files may be missing as well.
         if found < last.saturating_add(BLOCK) {
             return Err(Error::Truncated { path: path.to_owned(), expected: last.saturating_add(2 * BLOCK), found });
         }
@@ -116,13 +118,13 @@ impl Listing {
         }
     }
 
-    fn sorted(root: &Path, mut entries: Vec<Entry>) -> Self {
+    fn sorted(root: &Path, mut entries: Vec<ListedFile>) -> Self {
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Self { root: root.to_owned(), entries }
     }
 
-    /// The only file of that name, in whichever folder.
-    pub(crate) fn find(&self, file_name: &str) -> Result<Option<&Entry>> {
+    /// Returns the only file with this name, in whichever folder it is.
+    pub(crate) fn find(&self, file_name: &str) -> Result<Option<&ListedFile>> {
         let mut found = self.entries.iter().filter(|entry| entry.file_name() == file_name);
         match (found.next(), found.next()) {
             (Some(first), Some(second)) => Err(self.several(first, second)),
@@ -130,11 +132,11 @@ impl Listing {
         }
     }
 
-    pub(crate) fn several(&self, first: &Entry, second: &Entry) -> Error {
+    pub(crate) fn several(&self, first: &ListedFile, second: &ListedFile) -> Error {
         Error::Several { path: self.root.clone(), first: first.path.clone(), second: second.path.clone() }
     }
 
-    /// The lines of the file of that name that are not blank, where there is one: names of classes.
+    /// Returns the non-blank lines of the file with this name, if there is one. They are names of classes.
     pub(crate) fn lines(&self, file_name: &str) -> Result<Option<Vec<String>>> {
         let Some(entry) = self.find(file_name)? else { return Ok(None) };
         let bytes = entry.bytes()?;
@@ -147,20 +149,20 @@ fn hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.'))
 }
 
-/// A walk through folders, behind symbolic links too.
+/// State of a walk through folders that follows symbolic links.
 #[derive(Default)]
-struct Walk {
-    /// The folder that the walk is in and those that it came through, without links.
+struct FolderWalk {
+    /// Current folder and its parents in the walk, with links resolved.
     within: Vec<PathBuf>,
-    /// Every folder that was entered: without links, and as it was come by.
+    /// Every folder that was entered: its path with links resolved, and the path by which the walk reached it.
     entered: BTreeMap<PathBuf, PathBuf>,
-    /// Every link to an image: where it leads, and where it is.
+    /// Every link to an image: its destination and its own path.
     links: Vec<(PathBuf, PathBuf)>,
-    entries: Vec<Entry>,
+    entries: Vec<ListedFile>,
 }
 
-impl Walk {
-    /// Lists the files of a folder and of those in it, their names behind `prefix`.
+impl FolderWalk {
+    /// Lists the files of a folder and its subfolders, with `prefix` before their names.
     fn enter(&mut self, folder: &Path, prefix: &str) -> Result<()> {
         let failed = |source| Error::Folder { path: folder.to_owned(), source };
         let real = fs::canonicalize(folder).map_err(failed)?;
@@ -183,13 +185,13 @@ impl Walk {
                     }
                 }
                 Ok(metadata) if !metadata.is_file() => {}
-                // A link that leads nowhere is refused where the file that it stands for is looked at.
+                // A broken link is refused later, when its file is read.
                 _ => {
                     let link = found.file_type().is_ok_and(|kind| kind.is_symlink()) && is_named(&name);
                     if let Some(real) = link.then(|| fs::canonicalize(&path).ok()).flatten() {
                         self.links.push((real, path.clone()));
                     }
-                    self.entries.push(Entry { name, path, packed: None });
+                    self.entries.push(ListedFile { name, path, packed: None });
                 }
             }
         }
@@ -211,14 +213,15 @@ impl Walk {
         Ok(())
     }
 
-    /// Whether a folder is one that the walk came through, or holds one: a link to where all of this is listed already.
+    /// Whether a folder is the current folder, one of its parents in the walk, or a folder that contains one of these. A link
+    /// to such a folder would list the same files again.
     fn leads_back(&self, folder: &Path) -> Result<bool> {
         let real = fs::canonicalize(folder).map_err(|source| Error::Folder { path: folder.to_owned(), source })?;
         Ok(self.within.iter().any(|within| within.starts_with(&real)))
     }
 }
 
-/// `bytes` of the file at `path`, unpacked if they are compressed by gzip or xz.
+/// Unpacks the bytes of the file at `path` if they are compressed with gzip or xz.
 pub(crate) fn unpacked(path: &Path, bytes: Bytes) -> Result<Bytes> {
     if bytes.starts_with(b"\x1f\x8b") {
         read_all(path, "gzip", bytes.len(), MultiGzDecoder::new(&bytes[..]))
@@ -232,7 +235,7 @@ pub(crate) fn unpacked(path: &Path, bytes: Bytes) -> Result<Bytes> {
 }
 
 fn read_all(path: &Path, format: &'static str, packed: usize, reader: impl Read) -> Result<Bytes> {
-    // What is read grows by doubling, and both halves are there while it is moved.
+    // The buffer grows by doubling, and the old and the new buffer exist together while it is copied.
     let most = memory_allowed().map_or(MOST_UNPACKED, |allowed| MOST_UNPACKED.min(allowed / 3));
     let most = most.min(LITTLE_UNPACKED.saturating_add(MOST_RATIO.saturating_mul(packed as u64)));
     let mut out = Vec::new();

@@ -1,16 +1,16 @@
-//! MNIST's idx files: two zeros, the type of the values, the number of dimensions, their extents, the values.
+//! Reads MNIST's idx files: two zeros, the type of the values, the number of dimensions, their extents, the values.
 
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::dataset::{Data, Numbered, check_count, check_labels, unnamed};
-use crate::files::{Entry, Listing};
+use crate::dataset::{Data, NumberedExamples, check_count, check_labels, unnamed};
+use crate::files::{ListedFile, Listing};
 use crate::{Error, Inputs, Result};
 
 const FORMAT: &str = "idx";
 
-/// The type of unsigned bytes, the only one that images and labels have.
+/// Code of the type unsigned byte, which all images and labels have.
 const BYTES: u8 = 8;
 
 /// An array of bytes.
@@ -19,12 +19,12 @@ pub(crate) struct Idx {
     pub(crate) values: Bytes,
 }
 
-/// Whether `bytes` begin as an idx file of bytes.
+/// Whether `bytes` begin like an idx file of unsigned bytes.
 pub(crate) fn is_idx(bytes: &[u8]) -> bool {
     matches!(bytes, [0, 0, BYTES, 1..=4, ..])
 }
 
-/// The array in `bytes`, the unpacked contents of the file at `path`.
+/// Parses `bytes`, the unpacked contents of the file at `path`.
 pub(crate) fn parse(path: &Path, bytes: &Bytes) -> Result<Idx> {
     let malformed = |detail: &str| Error::malformed(path, FORMAT, detail);
     let found = bytes.len() as u64;
@@ -54,11 +54,11 @@ pub(crate) fn parse(path: &Path, bytes: &Bytes) -> Result<Idx> {
     Ok(Idx { shape, values: bytes.slice(start..) })
 }
 
-/// Images in grey from an array of images × height × width.
+/// Reads grey images from an array of images × height × width.
 pub(crate) fn images(path: &Path, bytes: &Bytes) -> Result<Inputs> {
     let idx = parse(path, bytes)?;
     let [count, height, width] = idx.shape[..] else {
-        let detail = format!("it has {} dimensions where images have 3", idx.shape.len());
+        let detail = format!("it has {} dimensions but images have 3", idx.shape.len());
         return Err(Error::malformed(path, FORMAT, &detail));
     };
     if count == 0 || height == 0 || width == 0 {
@@ -68,25 +68,25 @@ pub(crate) fn images(path: &Path, bytes: &Bytes) -> Result<Inputs> {
     Ok(Inputs::pixels([1, height, width], idx.values))
 }
 
-/// Labels from an array of one dimension.
+/// Reads labels from a one-dimensional array.
 pub(crate) fn labels(path: &Path, bytes: &Bytes) -> Result<Vec<u8>> {
     let idx = parse(path, bytes)?;
     if idx.shape.len() == 1 {
         check_count(path, idx.values.len(), 0)?;
         return Ok(idx.values.to_vec());
     }
-    let detail = format!("it has {} dimensions where labels have 1", idx.shape.len());
+    let detail = format!("it has {} dimensions but labels have 1", idx.shape.len());
     Err(Error::malformed(path, FORMAT, &detail))
 }
 
-/// What stands before `images-idx3-ubyte` in the name of a file of images, and the name of its labels.
+/// Returns the prefix before `images-idx3-ubyte` in the name of a file of images, and the name of the file of its labels.
 fn image_name(file_name: &str) -> Option<(&str, String)> {
     let plain = file_name.strip_suffix(".gz").unwrap_or(file_name);
     let prefix = plain.strip_suffix("images-idx3-ubyte").or_else(|| plain.strip_suffix("images.idx3-ubyte"))?;
     Some((prefix, file_name.replace("images", "labels").replace("idx3", "idx1")))
 }
 
-/// The file of labels that belongs to the file of images at `path`, where it exists.
+/// Returns the file of labels that belongs to the file of images at `path`, if it exists.
 pub(crate) fn labels_beside(path: &Path) -> Option<PathBuf> {
     let (_, labels) = image_name(path.file_name()?.to_str()?)?;
     let labels = path.with_file_name(labels);
@@ -97,7 +97,7 @@ fn is_test(prefix: &str) -> bool {
     prefix.contains("t10k") || prefix.contains("test")
 }
 
-/// The data set whose files are named as MNIST's, if there is one.
+/// Opens the data set whose files have the names of MNIST's files, if there is one.
 pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
     let (mut train, mut test) = (None, None);
     for entry in &listing.entries {
@@ -109,11 +109,11 @@ pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
     }
     let (train, test) = match (train, test) {
         (None, None) => return Ok(None),
-        // A test set alone is a data set like any other.
+        // A test set on its own is the training set.
         (None, test) => (test, None),
         found => found,
     };
-    let read = |(entry, labels): (&Entry, String)| -> Result<(Numbered, Entry)> {
+    let read = |(entry, labels): (&ListedFile, String)| -> Result<(NumberedExamples, ListedFile)> {
         let folder = entry.name.strip_suffix(entry.file_name()).unwrap_or_default();
         let spellings = [labels.clone(), format!("{labels}.gz"), labels.trim_end_matches(".gz").to_owned()];
         let wanted = spellings.map(|spelling| format!("{folder}{spelling}"));
@@ -126,9 +126,9 @@ pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
             let (labels, examples) = (labels.len(), inputs.len());
             return Err(Error::LabelCount { path: found.path.clone(), labels, examples });
         }
-        Ok((Numbered { inputs, labels }, found.clone()))
+        Ok((NumberedExamples { inputs, labels }, found.clone()))
     };
-    let (train, _) = read(train.expect("one was found"))?;
+    let (train, _) = read(train.expect("a file of images was found"))?;
     let classes = train.labels.iter().max().map_or(0, |&label| usize::from(label) + 1);
     let mut path = listing.root.clone();
     let test = match test.map(read).transpose()? {
@@ -139,7 +139,7 @@ pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
         }
         None => None,
     };
-    Data::numbered(&path, &unnamed(classes), train, test).map(Some)
+    Data::with_numbered_classes(&path, &unnamed(classes), train, test).map(Some)
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_and_what_is_none() {
+    fn valid_and_invalid_arrays() {
         let bytes = Bytes::from_static(&[0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 1, 5, 6]);
         let idx = parse("a".as_ref(), &bytes).unwrap();
         assert_eq!((&idx.shape[..], &idx.values[..]), (&[2, 1][..], &[5, 6][..]));
@@ -178,7 +178,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_bytes_are_an_array_or_a_sentence(
+        fn any_bytes_are_an_array_or_an_error(
             front in prop::option::of((0u8..10, 0u8..6)),
             rest in prop::collection::vec(prop_oneof![Just(0u8), 0u8..4, any::<u8>()], 0..64),
         ) {

@@ -1,4 +1,4 @@
-//! What a network is shown.
+//! Inputs of a network: images or rows of numbers.
 
 use std::sync::Arc;
 
@@ -8,79 +8,79 @@ use half::f16;
 use homing_pool::Pool;
 use rayon::prelude::*;
 
-use crate::files::Entry;
+use crate::files::ListedFile;
 use crate::picture::{self, Picture};
 use crate::resize::{self, fit};
 use crate::{Error, Result};
 
-/// The longest side of a thumbnail.
+/// Longest side of a thumbnail, in pixels.
 const THUMBNAIL: usize = 96;
 
-/// Examples of one shape, by number: images as `[channels, height, width]`, rows as `[width]`.
+/// Numbered examples of one shape: images of `[channels, height, width]`, or rows of `[width]`.
 ///
-/// A clone shares what it holds.
+/// A clone shares the data of the original.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     shape: Vec<usize>,
-    values: Values,
+    values: InputStore,
 }
 
 #[derive(Clone, Debug)]
-enum Values {
-    /// Pixels, 0 to 255, of images as large as `stored`.
+enum InputStore {
+    /// Pixels from 0 to 255 of images with the shape `stored`.
     Pixels {
         pixels: Bytes,
         stored: [usize; 3],
     },
     Numbers(Arc<Vec<f32>>),
-    /// Two bytes a number, little-endian.
+    /// Half-precision numbers of two little-endian bytes each.
     Halves(Bytes),
     Pool(Arc<Pool>),
     /// Images that are decoded when they are read.
-    Files(Arc<Vec<Entry>>),
+    Files(Arc<Vec<ListedFile>>),
 }
 
 impl Inputs {
-    /// Images one after the other; pixels channel by channel, row by row.
+    /// Creates inputs from consecutive images with pixels in the order channel, row, column.
     ///
     /// # Panics
-    /// When the pixels are no whole number of images.
+    /// If the pixels do not form whole images.
     pub fn pixels(shape: [usize; 3], pixels: impl Into<Bytes>) -> Self {
         let pixels = pixels.into();
-        assert_eq!(pixels.len() % shape.iter().product::<usize>().max(1), 0, "pixels of whole images");
-        Self { shape: shape.to_vec(), values: Values::Pixels { pixels, stored: shape } }
+        assert_eq!(pixels.len() % shape.iter().product::<usize>().max(1), 0, "the pixels must form whole images");
+        Self { shape: shape.to_vec(), values: InputStore::Pixels { pixels, stored: shape } }
     }
 
-    /// Rows of `width` numbers, one after the other.
+    /// Creates inputs from consecutive rows of `width` numbers.
     ///
     /// # Panics
-    /// When the numbers are no whole number of rows.
+    /// If the numbers do not form whole rows.
     pub fn rows(width: usize, numbers: Vec<f32>) -> Self {
-        assert_eq!(numbers.len() % width.max(1), 0, "numbers of whole rows");
-        Self { shape: vec![width], values: Values::Numbers(Arc::new(numbers)) }
+        assert_eq!(numbers.len() % width.max(1), 0, "the numbers must form whole rows");
+        Self { shape: vec![width], values: InputStore::Numbers(Arc::new(numbers)) }
     }
 
-    /// Examples of any shape in half precision, little-endian, one after the other: a mapped file, say.
+    /// Creates inputs from consecutive examples of any shape in little-endian half precision, such as the bytes of a mapped file.
     ///
     /// # Panics
-    /// When the bytes are no whole number of examples.
+    /// If the bytes do not form whole examples.
     pub fn halves(shape: Vec<usize>, bytes: impl AsRef<[u8]> + Send + 'static) -> Self {
         let bytes = Bytes::from_owner(bytes);
-        assert_eq!(bytes.len() % (2 * shape.iter().product::<usize>()).max(1), 0, "bytes of whole examples");
-        Self { shape, values: Values::Halves(bytes) }
+        assert_eq!(bytes.len() % (2 * shape.iter().product::<usize>()).max(1), 0, "the bytes must form whole examples");
+        Self { shape, values: InputStore::Halves(bytes) }
     }
 
-    /// The embeddings of a pool, which stay where they are.
+    /// Creates inputs from the embeddings of a pool, without copying them.
     pub fn pool(pool: Pool) -> Self {
-        Self { shape: vec![pool.dim()], values: Values::Pool(Arc::new(pool)) }
+        Self { shape: vec![pool.dim()], values: InputStore::Pool(Arc::new(pool)) }
     }
 
-    /// Image files of the given shape, or of any where it is square.
-    pub(crate) fn files(shape: [usize; 3], files: Vec<Entry>) -> Self {
-        Self { shape: shape.to_vec(), values: Values::Files(Arc::new(files)) }
+    /// Creates inputs from image files. They have the given shape, or will be resized to it if it is square.
+    pub(crate) fn files(shape: [usize; 3], files: Vec<ListedFile>) -> Self {
+        Self { shape: shape.to_vec(), values: InputStore::Files(Arc::new(files)) }
     }
 
-    /// The same images, `size` pixels wide and high when they are read.
+    /// Resizes the images to `size` × `size` pixels when they are read.
     pub fn with_size(mut self, size: usize) -> Result<Self> {
         let [channels, ..] = self.image()?;
         check_size(size)?;
@@ -88,100 +88,103 @@ impl Inputs {
         Ok(self)
     }
 
-    /// The examples of `rows`, in their order.
+    /// Returns the examples of `rows`, in that order.
     pub fn subset(&self, rows: &[usize]) -> Result<Self> {
         self.check(rows)?;
         let size = self.size();
         let values = match &self.values {
-            Values::Pixels { pixels, stored } => {
-                Values::Pixels { pixels: gathered(pixels, rows, stored.iter().product()).into(), stored: *stored }
+            InputStore::Pixels { pixels, stored } => {
+                InputStore::Pixels { pixels: gathered(pixels, rows, stored.iter().product()).into(), stored: *stored }
             }
-            Values::Halves(bytes) => Values::Halves(gathered(bytes, rows, 2 * size).into()),
-            Values::Numbers(numbers) => Values::Numbers(Arc::new(gathered(numbers, rows, size))),
-            Values::Pool(pool) => Values::Numbers(Arc::new(read_pool(pool, rows)?)),
-            Values::Files(files) => Values::Files(Arc::new(rows.iter().map(|&row| files[row].clone()).collect())),
+            InputStore::Halves(bytes) => InputStore::Halves(gathered(bytes, rows, 2 * size).into()),
+            InputStore::Numbers(numbers) => InputStore::Numbers(Arc::new(gathered(numbers, rows, size))),
+            InputStore::Pool(pool) => InputStore::Numbers(Arc::new(read_pool(pool, rows)?)),
+            InputStore::Files(files) => {
+                InputStore::Files(Arc::new(rows.iter().map(|&row| files[row].clone()).collect()))
+            }
         };
         Ok(Self { shape: self.shape.clone(), values })
     }
 
-    /// Whether the other is a clone: it shares what this one holds.
+    /// Whether the other is a clone of this one and shares its data.
     pub fn is_same(&self, other: &Self) -> bool {
         let bytes = |one: &Bytes, two: &Bytes| one.as_ptr() == two.as_ptr() && one.len() == two.len();
         self.shape == other.shape
             && match (&self.values, &other.values) {
-                (Values::Pixels { pixels: one, stored }, Values::Pixels { pixels: two, stored: other }) => {
+                (InputStore::Pixels { pixels: one, stored }, InputStore::Pixels { pixels: two, stored: other }) => {
                     bytes(one, two) && stored == other
                 }
-                (Values::Numbers(one), Values::Numbers(two)) => Arc::ptr_eq(one, two),
-                (Values::Halves(one), Values::Halves(two)) => bytes(one, two),
-                (Values::Pool(one), Values::Pool(two)) => Arc::ptr_eq(one, two),
-                (Values::Files(one), Values::Files(two)) => Arc::ptr_eq(one, two),
+                (InputStore::Numbers(one), InputStore::Numbers(two)) => Arc::ptr_eq(one, two),
+                (InputStore::Halves(one), InputStore::Halves(two)) => bytes(one, two),
+                (InputStore::Pool(one), InputStore::Pool(two)) => Arc::ptr_eq(one, two),
+                (InputStore::Files(one), InputStore::Files(two)) => Arc::ptr_eq(one, two),
                 _ => false,
             }
     }
 
-    /// Of one example.
+    /// Returns the shape of one example.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Numbers of one example.
+    /// Returns how many numbers one example has.
     pub fn size(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// How many examples there are.
+    /// Returns the number of examples.
     pub fn len(&self) -> usize {
         match &self.values {
-            Values::Pixels { pixels, stored } => pixels.len() / stored.iter().product::<usize>().max(1),
-            Values::Numbers(numbers) => numbers.len() / self.size().max(1),
-            Values::Halves(bytes) => bytes.len() / (2 * self.size()).max(1),
-            Values::Pool(pool) => pool.rows(),
-            Values::Files(files) => files.len(),
+            InputStore::Pixels { pixels, stored } => pixels.len() / stored.iter().product::<usize>().max(1),
+            InputStore::Numbers(numbers) => numbers.len() / self.size().max(1),
+            InputStore::Halves(bytes) => bytes.len() / (2 * self.size()).max(1),
+            InputStore::Pool(pool) => pool.rows(),
+            InputStore::Files(files) => files.len(),
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether the examples are images.
     pub fn are_images(&self) -> bool {
-        matches!(self.values, Values::Pixels { .. } | Values::Files(_))
+        matches!(self.values, InputStore::Pixels { .. } | InputStore::Files(_))
     }
 
-    /// Whether they are image files, which are decoded whenever they are read.
+    /// Whether the examples are image files, which are decoded each time they are read.
     pub fn are_files(&self) -> bool {
-        matches!(self.values, Values::Files(_))
+        matches!(self.values, InputStore::Files(_))
     }
 
-    /// The examples of `rows` one after the other, pixels as 0 to 255.
+    /// Returns the numbers of the examples in `rows`, one example after the other. Pixels are from 0 to 255.
     pub fn read(&self, rows: &[usize]) -> Result<Vec<f32>> {
         self.check(rows)?;
         let size = self.size();
         let at = |row: usize| row * size..(row + 1) * size;
         match &self.values {
-            Values::Pixels { pixels, stored } if self.shape == stored => {
+            InputStore::Pixels { pixels, stored } if self.shape == stored => {
                 Ok(rows.iter().flat_map(|&row| &pixels[at(row)]).map(|&pixel| f32::from(pixel)).collect())
             }
-            Values::Numbers(numbers) => Ok(rows.iter().flat_map(|&row| &numbers[at(row)]).copied().collect()),
-            Values::Halves(bytes) => {
+            InputStore::Numbers(numbers) => Ok(rows.iter().flat_map(|&row| &numbers[at(row)]).copied().collect()),
+            InputStore::Halves(bytes) => {
                 let row = |&row: &usize| &bytes[2 * row * size..2 * (row + 1) * size];
                 let halves = rows.iter().flat_map(|at| row(at).as_chunks().0);
                 Ok(halves.map(|&half| f16::from_le_bytes(half).to_f32()).collect())
             }
-            Values::Pool(pool) => read_pool(pool, rows),
-            Values::Pixels { .. } | Values::Files(_) => match self.image()? {
+            InputStore::Pool(pool) => read_pool(pool, rows),
+            InputStore::Pixels { .. } | InputStore::Files(_) => match self.image()? {
                 [_, height, width] if height == width => self.resized(rows, height),
                 _ => self.concatenated(rows, |picture| picture.pixels.iter().map(|&pixel| f32::from(pixel)).collect()),
             },
         }
     }
 
-    /// The images of `rows`, `size` pixels wide and high, channel by channel, 0 to 255: bilinear, and of images that are
-    /// not square the middle. Enlarging is PyTorch's `F.interpolate(mode="bilinear", align_corners=False)`, shrinking the
-    /// same with `antialias=True`.
+    /// Returns the images of `rows`, resized to `size` × `size` pixels, channel by channel, with values from 0 to 255.
+    ///
+    /// Images that are not square are cropped to the middle. Resizing is bilinear: enlarging equals PyTorch's
+    /// `F.interpolate(mode="bilinear", align_corners=False)`, and shrinking equals the same with `antialias=True`.
     pub fn resized(&self, rows: &[usize], size: usize) -> Result<Vec<f32>> {
         self.check(rows)?;
         self.image()?;
@@ -189,7 +192,7 @@ impl Inputs {
         self.concatenated(rows, |picture| fit(&picture.pixels, picture.shape, size))
     }
 
-    /// As [`Inputs::resized`], in three channels: grey is repeated.
+    /// Like [`Inputs::resized`], but always with three channels; a grey channel is repeated.
     pub fn resized_rgb(&self, rows: &[usize], size: usize) -> Result<Vec<f32>> {
         match self.image()? {
             [3, ..] => self.resized(rows, size),
@@ -201,15 +204,15 @@ impl Inputs {
         }
     }
 
-    /// A hash of the shape and of the contents of `rows`, in hexadecimal: the same examples have the same, and others another.
+    /// Returns a hexadecimal hash of the shape and the contents of `rows`, which is equal for equal examples only.
     pub fn fingerprint(&self, rows: &[usize]) -> Result<String> {
         self.check(rows)?;
         let mut hash = Hasher::new();
         let (tag, stored) = match &self.values {
-            Values::Pixels { stored, .. } => (b"pixels  ", &stored[..]),
-            Values::Numbers(_) | Values::Pool(_) => (b"numbers ", &self.shape[..]),
-            Values::Halves(_) => (b"halves  ", &self.shape[..]),
-            Values::Files(_) => (b"files   ", &self.shape[..]),
+            InputStore::Pixels { stored, .. } => (b"pixels  ", &stored[..]),
+            InputStore::Numbers(_) | InputStore::Pool(_) => (b"numbers ", &self.shape[..]),
+            InputStore::Halves(_) => (b"halves  ", &self.shape[..]),
+            InputStore::Files(_) => (b"files   ", &self.shape[..]),
         };
         hash.update(tag);
         for shape in [&self.shape[..], stored] {
@@ -221,21 +224,21 @@ impl Inputs {
         let size = stored.iter().product::<usize>();
         for block in rows.chunks(256) {
             match &self.values {
-                Values::Pixels { pixels, .. } => {
+                InputStore::Pixels { pixels, .. } => {
                     for &row in block {
                         hash.update(&pixels[row * size..(row + 1) * size]);
                     }
                 }
-                Values::Halves(bytes) => {
+                InputStore::Halves(bytes) => {
                     for &row in block {
                         hash.update(&bytes[2 * row * size..2 * (row + 1) * size]);
                     }
                 }
-                Values::Numbers(_) | Values::Pool(_) => {
+                InputStore::Numbers(_) | InputStore::Pool(_) => {
                     let bytes: Vec<u8> = self.read(block)?.iter().flat_map(|number| number.to_le_bytes()).collect();
                     hash.update(&bytes);
                 }
-                Values::Files(files) => {
+                InputStore::Files(files) => {
                     for &row in block {
                         let bytes = files[row].bytes()?;
                         hash.update(&(bytes.len() as u64).to_le_bytes());
@@ -247,7 +250,7 @@ impl Inputs {
         Ok(hash.finalize().to_hex().to_string())
     }
 
-    /// The image of `row` as a png of at most 96 pixels a side, for a person to look at.
+    /// Returns the image of `row` as a PNG with sides of at most 96 pixels, for display.
     pub fn thumbnail(&self, row: usize) -> Result<Vec<u8>> {
         self.check(&[row])?;
         self.image()?;
@@ -278,19 +281,19 @@ impl Inputs {
         }
     }
 
-    /// The image of `row` as it is stored.
+    /// Returns the image of `row` in its stored size.
     fn picture(&self, row: usize) -> Result<Picture> {
         match &self.values {
-            Values::Pixels { pixels, stored } => {
+            InputStore::Pixels { pixels, stored } => {
                 let size = stored.iter().product::<usize>();
                 Ok(Picture { shape: *stored, pixels: pixels[row * size..(row + 1) * size].to_vec() })
             }
-            Values::Files(files) => {
+            InputStore::Files(files) => {
                 let file = &files[row];
                 let picture = picture::decode(&file.path, &file.bytes()?, self.shape[0])?;
                 let square = self.shape[1] == self.shape[2];
                 if !square && self.shape != picture.shape {
-                    return Err(Error::image(&file.path, "its size is another than when the data set was opened"));
+                    return Err(Error::image(&file.path, "its size has changed since the data set was opened"));
                 }
                 Ok(picture)
             }
@@ -298,7 +301,7 @@ impl Inputs {
         }
     }
 
-    /// What `show` makes of the images of `rows`, one after the other.
+    /// Applies `show` to the images of `rows` and concatenates the results.
     fn concatenated(&self, rows: &[usize], show: impl Fn(&Picture) -> Vec<f32> + Sync) -> Result<Vec<f32>> {
         let images = rows.par_iter().map(|&row| Ok(show(&self.picture(row)?))).collect::<Result<Vec<_>>>()?;
         Ok(images.concat())
@@ -310,7 +313,7 @@ fn check_size(size: usize) -> Result<()> {
     if (1..=most).contains(&size) { Ok(()) } else { Err(Error::BadSize { size, most }) }
 }
 
-/// The pieces of `size` at `rows`, one after the other.
+/// Concatenates the pieces of `size` values at `rows`.
 fn gathered<T: Copy>(all: &[T], rows: &[usize], size: usize) -> Vec<T> {
     rows.iter().flat_map(|&row| &all[row * size..(row + 1) * size]).copied().collect()
 }
@@ -349,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn grey_is_repeated_and_rows_of_numbers_are_no_images() {
+    fn grey_is_repeated_and_rows_of_numbers_are_not_images() {
         let inputs = Inputs::pixels([1, 2, 2], vec![0u8, 100, 0, 100]);
         let one = inputs.resized(&[0], 4).unwrap();
         assert_eq!(one[..4], [0.0, 25.0, 75.0, 100.0]);
@@ -358,12 +361,12 @@ mod tests {
         assert!(inputs.resized(&[0], 0).unwrap_err().to_string().contains("give a size from 1"));
         let rows = Inputs::rows(4, vec![0.0; 4]);
         for error in [rows.resized(&[0], 4).unwrap_err(), rows.thumbnail(0).unwrap_err()] {
-            assert!(error.to_string().contains("are no images"), "{error}");
+            assert!(error.to_string().contains("are not images"), "{error}");
         }
     }
 
     #[test]
-    fn a_fingerprint_is_of_the_contents_their_order_and_their_shape() {
+    fn a_fingerprint_depends_on_contents_order_and_shape() {
         let inputs = Inputs::pixels([1, 1, 2], vec![0u8, 1, 2, 3, 0, 1]);
         let print = |rows: &[usize]| inputs.fingerprint(rows).unwrap();
         assert_eq!(print(&[0, 1]), print(&[2, 1]));

@@ -1,7 +1,7 @@
-//! Labelled examples from files: images, tables, embeddings.
+//! Reads labelled examples from files: images, tables and embeddings.
 //!
-//! [`open`] reads a data set of any known kind; [`Inputs`] hands out its examples as numbers. With the feature `fetch`,
-//! `fetch` downloads the usual ones.
+//! [`open`] reads a data set of any supported kind, and [`Inputs`] returns its examples as numbers. With the feature `fetch`,
+//! the function `fetch` downloads common data sets.
 
 mod cifar;
 mod classes;
@@ -22,9 +22,9 @@ mod table;
 mod tiles;
 
 pub use dataset::{Data, Dataset};
-pub use error::{Error, Extent, Result};
+pub use error::{Error, ImageSize, Remedy, Result};
 #[cfg(feature = "fetch")]
-pub use fetch::{Progress, SETS, Source, fetch, fetch_files, sources};
+pub use fetch::{Download, DownloadProgress, SETS, downloads, fetch, fetch_files};
 pub use inputs::Inputs;
 pub use memory::fits_memory;
 pub use open::{OpenOptions, open, open_bytes};

@@ -1,13 +1,13 @@
-//! Whether something fits into memory, asked before it is allocated.
+//! Checks whether data fits into memory before it is allocated.
 
 use homing_pool::memory_allowed;
 
-/// What fits on any machine that this runs on, so that nobody needs to be asked.
+/// Bytes that fit into memory on every machine, so the system need not be asked.
 const LITTLE: u64 = 64 << 20;
-/// What fits on no machine, where the system does not tell.
+/// Most bytes that fit if the system does not report its memory.
 const MOST: u64 = 1 << 40;
 
-/// Whether so many bytes fit into the memory that this process may use; none stands for more than can be counted.
+/// Whether this many bytes fit into the memory that this process may use; `None` means more than can be counted.
 pub fn fits_memory(bytes: Option<u64>) -> bool {
     bytes.is_some_and(|bytes| bytes <= LITTLE || bytes <= memory_allowed().unwrap_or(MOST))
 }
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_little_fits_and_what_cannot_be_counted_does_not() {
+    fn small_sizes_fit_and_uncountable_ones_do_not() {
         assert!(fits_memory(Some(0)) && fits_memory(Some(LITTLE)));
         assert!(!fits_memory(None));
         assert!(!fits_memory(Some(u64::MAX)));

@@ -1,39 +1,40 @@
-//! Which kind of data set is at a path.
+//! Opens data sets and detects their kind.
 
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use homing_pool::{Format, map};
 
-use crate::dataset::{Data, Named};
+use crate::dataset::{Data, NamedExamples};
 use crate::files::{Listing, unpacked};
 use crate::{Error, Result, cifar, folder, idx, table, tiles};
 
-/// How a data set is read.
+/// Options for reading a data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Images are shown with so many pixels a side; of those that are not square, the middle.
+    /// Width and height in pixels to which images are resized; images that are not square are cropped to the middle.
     pub size: Option<usize>,
-    /// The column of labels in a table, or in the file of `labels`; found as `label`, `labels`, `class` or `target`.
+    /// Column of labels in a table or in the file of `labels`. By default the column called `label`, `labels`, `class` or
+    /// `target`.
     pub label_column: Option<String>,
-    /// The column of embeddings in a table.
+    /// Column of embeddings in a table.
     pub embedding: Option<String>,
-    /// A file of labels, one for each row of an embeddings file.
+    /// File with one label per row of an embeddings file.
     pub labels: Option<PathBuf>,
 }
 
-/// The data set at `path`: a file, or a folder of files.
+/// Opens the data set at `path`, which is a file or a folder of files.
 ///
-/// | what | how it is known |
+/// | kind | files |
 /// |---|---|
-/// | MNIST and its like | `train-images-idx3-ubyte` and its labels, `.gz` or not; `t10k-…` or `test-…` are the test set |
+/// | MNIST and similar sets | `train-images-idx3-ubyte` and its labels, optionally with `.gz`; `t10k-…` or `test-…` are the test set |
 /// | CIFAR-10 | `data_batch_1.bin` and so on, `test_batch.bin`, names in `batches.meta.txt` |
 /// | CIFAR-100, fine labels | `train.bin`, `test.bin`, names in `fine_label_names.txt` |
 /// | CIFAR-100 as tiles | `class_00.webp` and so on |
-/// | images | `class/name.png`, `.jpg` or `.webp`, below `train` and `test` (or `val`) where there are such folders; decoded when they are read |
-/// | tables and embeddings | a file that [`homing_pool::Pool::open`] reads; in a folder, `train.csv` and `test.csv` of any such format, or shards |
+/// | images | `class/name.png`, `.jpg` or `.webp`, optionally in the folders `train` and `test` (or `val`); they are decoded when they are read |
+/// | tables and embeddings | a file that [`homing_pool::Pool::open`] reads; in a folder, `train.csv` and `test.csv` in any such format, or shards |
 ///
-/// Any but the last may be in a `.tar`, `.tar.gz` or `.tar.xz`. One idx or CIFAR file alone is a data set too.
+/// All kinds except the last may be in a `.tar`, `.tar.gz` or `.tar.xz`. A single idx or CIFAR file is also a data set.
 ///
 /// ```
 /// use homing_data::{OpenOptions, open};
@@ -57,7 +58,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Data> {
     open_bytes(path, map(path)?, options)
 }
 
-/// Reads `bytes` as if they were those of a file at `path` that is neither a table nor embeddings.
+/// Reads `bytes` as the contents of a file at `path` that is neither a table nor embeddings.
 #[doc(hidden)]
 pub fn open_bytes(path: &Path, bytes: Bytes, options: &OpenOptions) -> Result<Data> {
     let bytes = unpacked(path, bytes)?;
@@ -82,7 +83,7 @@ fn open_folder(path: &Path, options: &OpenOptions) -> Result<Data> {
     if let Some(data) = table::open_pair(&listing, options)? {
         return Ok(data);
     }
-    let shard = |path: &Path| matches!(Format::of(path), Ok(Format::Arrow | Format::Parquet));
+    let shard = |path: &Path| Format::of(path).is_ok_and(Format::is_for_shards);
     if listing.entries.iter().any(|entry| !entry.name.contains('/') && shard(&entry.path)) {
         return table::open(path, options);
     }
@@ -94,7 +95,7 @@ fn open_folder(path: &Path, options: &OpenOptions) -> Result<Data> {
     }
 }
 
-/// The data set of images in the listing, if there is one.
+/// Opens the data set of images in the listing, if there is one.
 fn open_images(listing: &Listing, options: &OpenOptions) -> Result<Option<Data>> {
     let found = [idx::open, cifar::open, tiles::open].iter().find_map(|open| open(listing).transpose());
     let found = found.or_else(|| folder::open(listing, options.size).transpose());
@@ -106,7 +107,7 @@ fn open_images(listing: &Listing, options: &OpenOptions) -> Result<Option<Data>>
     data.sized(options.size).map(Some)
 }
 
-/// The images in one idx file, with the labels asked for, or those that lie beside them.
+/// Opens the images in one idx file, with the requested labels or those in the file next to it.
 fn open_idx(path: &Path, bytes: &Bytes, options: &OpenOptions) -> Result<Data> {
     let inputs = idx::images(path, bytes)?;
     let beside = idx::labels_beside(path);
@@ -115,7 +116,7 @@ fn open_idx(path: &Path, bytes: &Bytes, options: &OpenOptions) -> Result<Data> {
         None => vec![String::new(); inputs.len()],
     };
     let ids = (0..inputs.len()).map(|row| row.to_string()).collect();
-    Data::named(path, Named { inputs, labels, ids }, None)
+    Data::with_named_classes(path, NamedExamples { inputs, labels, ids }, None)
 }
 
 fn refuse_columns(path: &Path, options: &OpenOptions) -> Result<()> {

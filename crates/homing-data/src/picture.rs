@@ -1,4 +1,4 @@
-//! Images in files: png, jpeg, webp.
+//! Decodes image files: PNG, JPEG and WebP.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -6,30 +6,30 @@ use std::path::Path;
 use homing_pool::catch_panic;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
 
-use crate::ending::lack;
+use crate::ending::incompleteness;
 use crate::memory::fits_memory;
 use crate::{Error, Result};
 
-/// Memory that the decoding of an image takes, over that of its pixels: as they are decoded, in the colours asked for, channel
-/// by channel, and as numbers.
+/// Memory that decoding an image takes, as a multiple of its pixels: decoded, in the requested colours, channel by channel, and
+/// as numbers.
 const COPIES: u64 = 7;
 
-/// Pixels of the largest image that is decoded, 16,384 a side: a file of a few bytes can claim more of them than anybody has
-/// the time for.
+/// Most pixels of an image that is decoded (16,384 × 16,384). A file of a few bytes can claim more pixels than anybody has time
+/// to decode.
 const MOST_PIXELS: u64 = 1 << 28;
 
-/// The names that images end with.
+/// File extensions of images.
 pub(crate) const EXTENSIONS: [&str; 4] = ["png", "jpg", "jpeg", "webp"];
 
-/// Whether a file of that name is taken for an image.
+/// Whether a file of this name counts as an image.
 pub(crate) fn is_named(name: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str()))
 }
 
-/// What the front of an image says.
+/// Header of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Front {
+pub(crate) struct ImageHeader {
     pub(crate) height: usize,
     pub(crate) width: usize,
     pub(crate) gray: bool,
@@ -46,15 +46,15 @@ fn decoder<'a>(path: &Path, bytes: &'a [u8]) -> Result<impl ImageDecoder + 'a> {
     let reader =
         ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|error| Error::image(path, &error))?;
     let Some(format @ (ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP)) = reader.format() else {
-        return Err(Error::image(path, "it is neither png, jpeg nor webp"));
+        return Err(Error::image(path, "it is neither PNG, JPEG nor WebP"));
     };
     let decoder = reader.into_decoder().map_err(|error| Error::image(path, &error))?;
-    if let Some(lack) = lack(format, bytes) {
-        return Err(Error::image(path, &lack));
+    if let Some(reason) = incompleteness(format, bytes) {
+        return Err(Error::image(path, &reason));
     }
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > MOST_PIXELS {
-        let detail = format!("it has {width} × {height} pixels, but at most {MOST_PIXELS} in all are decoded");
+        let detail = format!("it has {width} × {height} pixels, but at most {MOST_PIXELS} in total are decoded");
         return Err(Error::image(path, &detail));
     }
     let needed = decoder.total_bytes().saturating_mul(COPIES);
@@ -65,32 +65,32 @@ fn decoder<'a>(path: &Path, bytes: &'a [u8]) -> Result<impl ImageDecoder + 'a> {
     Ok(decoder)
 }
 
-/// What `decode` makes of the image at `path`; a panic of it means that the image is broken.
+/// Runs `decode` for the image at `path`; if it panics, the image is broken.
 fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_panic(decode).unwrap_or_else(|| Err(Error::image(path, "its contents contradict each other")))
 }
 
-/// The front of the image in `bytes`, upright.
-pub(crate) fn front(path: &Path, bytes: &[u8]) -> Result<Front> {
-    guarded(path, || read_front(path, bytes))
+/// Reads the header of the image in `bytes`, with width and height after its orientation is applied.
+pub(crate) fn header(path: &Path, bytes: &[u8]) -> Result<ImageHeader> {
+    guarded(path, || read_header(path, bytes))
 }
 
-/// The image in `bytes`, upright, in one channel or in three; what is transparent shows its colour.
+/// Decodes the image in `bytes` with one or three channels, applies its orientation, and ignores transparency.
 pub(crate) fn decode(path: &Path, bytes: &[u8], channels: usize) -> Result<Picture> {
     guarded(path, || read_picture(path, bytes, channels))
 }
 
-fn read_front(path: &Path, bytes: &[u8]) -> Result<Front> {
+fn read_header(path: &Path, bytes: &[u8]) -> Result<ImageHeader> {
     let mut decoder = decoder(path, bytes)?;
     let (width, height) = decoder.dimensions();
     if width == 0 || height == 0 {
         return Err(Error::image(path, "it has no pixels"));
     }
     let gray = matches!(decoder.color_type(), ColorType::L8 | ColorType::La8 | ColorType::L16 | ColorType::La16);
-    // Orientations from 5 on lie on their side.
-    let lies = decoder.orientation().is_ok_and(|orientation| orientation.to_exif() >= 5);
-    let (width, height) = if lies { (height, width) } else { (width, height) };
-    Ok(Front { height: height as usize, width: width as usize, gray })
+    // Orientations from 5 on swap width and height.
+    let swapped = decoder.orientation().is_ok_and(|orientation| orientation.to_exif() >= 5);
+    let (width, height) = if swapped { (height, width) } else { (width, height) };
+    Ok(ImageHeader { height: height as usize, width: width as usize, gray })
 }
 
 fn read_picture(path: &Path, bytes: &[u8], channels: usize) -> Result<Picture> {
@@ -106,13 +106,13 @@ fn read_picture(path: &Path, bytes: &[u8], channels: usize) -> Result<Picture> {
     Ok(Picture { shape, pixels })
 }
 
-/// Pixels channel by channel in place of colour by colour.
+/// Reorders interleaved colours channel by channel.
 pub(crate) fn planes(colours: &[u8]) -> Vec<u8> {
     (0..3).flat_map(|channel| colours.iter().skip(channel).step_by(3).copied()).collect()
 }
 
 impl Picture {
-    /// As a png, in grey or in colour.
+    /// Encodes the image as a PNG, in grey or in colour.
     pub(crate) fn png(&self) -> Result<Vec<u8>> {
         let [channels, height, width] = self.shape;
         let plane = height * width;

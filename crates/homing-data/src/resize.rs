@@ -1,12 +1,13 @@
-//! Images of another size.
+//! Resizes images.
 
-/// The largest side that images are resized to.
+/// Largest side to which images are resized.
 pub(crate) const MOST: usize = 4096;
 
-/// An image of `[channels, height, width]`, scaled until its shorter side has `size` pixels; of the longer side the middle.
+/// Scales an image of `[channels, height, width]` until its shorter side has `size` pixels, and crops the longer side to its
+/// middle.
 ///
-/// Bilinear, with pixel centres at ½: enlarging is PyTorch's `F.interpolate(mode="bilinear", align_corners=False)`, and
-/// shrinking the same with `antialias=True`.
+/// Scaling is bilinear with pixel centres at ½: enlarging equals PyTorch's `F.interpolate(mode="bilinear",
+/// align_corners=False)`, and shrinking equals the same with `antialias=True`.
 pub(crate) fn fit(pixels: &[u8], [channels, height, width]: [usize; 3], size: usize) -> Vec<f32> {
     if (height, width) == (size, size) {
         return pixels.iter().map(|&pixel| f32::from(pixel)).collect();
@@ -14,7 +15,7 @@ pub(crate) fn fit(pixels: &[u8], [channels, height, width]: [usize; 3], size: us
     let shorter = height.min(width);
     let across = taps(width, scaled(width, shorter, size), size);
     let down = taps(height, scaled(height, shorter, size), size);
-    // Only the rows that the result looks at.
+    // Only the rows that contribute to the result are computed.
     let first = down.iter().map(|tap| tap.start).min().unwrap_or(0);
     let last = down.iter().map(|tap| tap.start + tap.weights.len()).max().unwrap_or(0);
     let mut rows = vec![0.0; (last - first) * size];
@@ -36,19 +37,19 @@ pub(crate) fn fit(pixels: &[u8], [channels, height, width]: [usize; 3], size: us
     out
 }
 
-/// A side after scaling.
+/// Returns the length of a side after scaling.
 fn scaled(side: usize, shorter: usize, size: usize) -> usize {
     side * size / shorter
 }
 
-/// The weights of the pixels from `start` on, which sum to 1.
+/// Weights of the pixels from `start` on, which sum to 1.
 struct Tap {
     start: usize,
     weights: Vec<f32>,
 }
 
-/// For each of the middle `size` of `scaled` pixels, the weights of the `side` pixels that it is made of: a triangle
-/// as wide as two of the larger kind of pixel.
+/// Returns, for each of the middle `size` of `scaled` pixels, the weights of the original `side` pixels. They form a triangle
+/// whose base is two pixels wide, in the larger of the original and the scaled pixels.
 fn taps(side: usize, scaled: usize, size: usize) -> Vec<Tap> {
     let scale = side as f64 / scaled as f64;
     let reach = scale.max(1.0);
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_row_doubled_by_hand() {
-        // Centres at ¼, ¾ of a pixel: the border stays, the rest is ¾ of the nearer and ¼ of the farther.
+        // Centres are at ¼ and ¾ of a pixel: the border stays, and the rest is ¾ of the nearer and ¼ of the farther pixel.
         let doubled = fit(&[0, 100, 0, 100], [1, 2, 2], 4);
         for row in doubled.chunks(4) {
             assert_close(row, &[0.0, 25.0, 75.0, 100.0]);
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_row_halved_by_hand() {
-        // Reach 2 pixels around 1 and 3: weights ¾ ¾ ¼ (and the same mirrored) over their sum.
+        // The triangle reaches 2 pixels around 1 and 3: the weights are ¾ ¾ ¼ (and the same mirrored), divided by their sum.
         let halved = fit(&[70, 0, 0, 0].repeat(4), [1, 4, 4], 2);
         assert_close(&halved, &[30.0, 0.0, 30.0, 0.0]);
     }

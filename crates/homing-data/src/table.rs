@@ -1,19 +1,19 @@
-//! Tables and embeddings, with labels in a column or in a file of their own.
+//! Reads tables and embeddings, with labels in a column or in a separate file.
 
 use std::path::Path;
 
 use homing_pool::{Error as PoolError, Format, LABEL_NAMES, Pool, ReadOptions, map, read_column};
 
-use crate::dataset::{Data, Named};
+use crate::dataset::{Data, NamedExamples};
 use crate::files::{Listing, unpacked};
 use crate::{Error, Inputs, OpenOptions, Result, idx};
 
-/// The data set in the file at `path`, or in the folder of shards.
+/// Opens the data set in the file at `path`, or in a folder of shards.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Data> {
-    Data::named(path, read(path, options)?, None)
+    Data::with_named_classes(path, read(path, options)?, None)
 }
 
-/// The data set of the tables `train.csv` and `test.csv`, of any format, in a folder, if they are there.
+/// Opens the tables `train.csv` and `test.csv` (in any format) of a folder, if they exist.
 pub(crate) fn open_pair(listing: &Listing, options: &OpenOptions) -> Result<Option<Data>> {
     let find = |stem: &str| {
         let is = |name: &str| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('.'));
@@ -22,14 +22,14 @@ pub(crate) fn open_pair(listing: &Listing, options: &OpenOptions) -> Result<Opti
     let Some(train) = find("train") else { return Ok(None) };
     let test = find("test");
     if options.labels.is_some() && test.is_some() {
-        return Err(Error::NotATable { path: listing.root.clone(), option: "one file of labels" });
+        return Err(Error::SharedLabels { path: listing.root.clone() });
     }
     let path = test.map_or(&train.path, |test| &test.path);
     let test = test.map(|test| read(&test.path, options)).transpose()?;
-    Data::named(path, read(&train.path, options)?, test).map(Some)
+    Data::with_named_classes(path, read(&train.path, options)?, test).map(Some)
 }
 
-fn read(path: &Path, options: &OpenOptions) -> Result<Named> {
+fn read(path: &Path, options: &OpenOptions) -> Result<NamedExamples> {
     if options.size.is_some() {
         return Err(Error::NoSize { path: path.to_owned() });
     }
@@ -42,13 +42,13 @@ fn read(path: &Path, options: &OpenOptions) -> Result<Named> {
         (None, None) => vec![String::new(); rows],
     };
     let ids = pool.ids().map_or_else(|| (0..rows).map(|row| row.to_string()).collect(), <[String]>::to_vec);
-    Ok(Named { inputs: Inputs::pool(pool), labels, ids })
+    Ok(NamedExamples { inputs: Inputs::pool(pool), labels, ids })
 }
 
-/// The pool at `path` with its labels: in the column asked for, or in one that is called as labels usually are.
+/// Opens the pool at `path` with its labels, which are in the requested column or in one with a usual name.
 fn pool(path: &Path, options: &OpenOptions) -> Result<Pool> {
-    let bare = ReadOptions { embedding: options.embedding.clone(), blank_labels: true, ..ReadOptions::default() };
-    let open = |label: Option<&str>| Pool::open(path, &ReadOptions { label: label.map(str::to_owned), ..bare.clone() });
+    let bare = ReadOptions::default().embedding(options.embedding.clone()).blank_labels(true);
+    let open = |label: Option<&str>| Pool::open(path, &bare.clone().label(label.map(str::to_owned)));
     if options.labels.is_some() {
         return Ok(open(None)?);
     }
@@ -64,7 +64,7 @@ fn pool(path: &Path, options: &OpenOptions) -> Result<Pool> {
     Ok(open(None)?)
 }
 
-/// The labels in the file at `path`: of idx, or a column of any other format.
+/// Reads the labels in the file at `path`, which is an idx file or has a column of labels in any other format.
 pub(crate) fn labels(path: &Path, column: Option<&str>, examples: usize) -> Result<Vec<String>> {
     let bytes = unpacked(path, map(path)?)?;
     let labels = if idx::is_idx(&bytes) {

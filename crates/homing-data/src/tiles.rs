@@ -1,10 +1,10 @@
-//! CIFAR-100 as tiles: `class_XX.webp` is a grid of 30 × 20 tiles of 32 × 32 pixels, row by row, of which the first 500 are
-//! for training and the last 100 for testing.
+//! Reads CIFAR-100 as tiles: `class_XX.webp` is a grid of 30 × 20 tiles of 32 × 32 pixels, row by row. The first 500 tiles are for
+//! training and the last 100 for testing.
 
 use rayon::prelude::*;
 
 use crate::dataset::{Data, Dataset, unnamed};
-use crate::files::{Entry, Listing};
+use crate::files::{ListedFile, Listing};
 use crate::picture;
 use crate::{Error, Inputs, Result};
 
@@ -15,19 +15,19 @@ const TRAIN: usize = 500;
 const SHAPE: [usize; 3] = [3, SIDE, SIDE];
 const PIXELS: usize = 3 * SIDE * SIDE;
 
-/// The class that a file of tiles stands for.
+/// Returns the class of a file of tiles.
 fn class(file_name: &str) -> Option<usize> {
     let digits = file_name.strip_prefix("class_")?.strip_suffix(".webp")?;
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-/// The tiles of the file, one after the other.
-fn read(entry: &Entry) -> Result<Vec<u8>> {
+/// Reads the tiles of the file, one after the other.
+fn read(entry: &ListedFile) -> Result<Vec<u8>> {
     let sheet = picture::decode(&entry.path, &entry.bytes()?, 3)?;
     let (height, width) = (ROWS * SIDE, COLUMNS * SIDE);
     if sheet.shape != [3, height, width] {
         let [_, found_height, found_width] = sheet.shape;
-        let detail = format!("it has {found_width} × {found_height} pixels where tiles have {width} × {height}");
+        let detail = format!("it has {found_width} × {found_height} pixels but a file of tiles has {width} × {height}");
         return Err(Error::image(&entry.path, &detail));
     }
     let mut tiles = Vec::with_capacity(sheet.pixels.len());
@@ -43,9 +43,9 @@ fn read(entry: &Entry) -> Result<Vec<u8>> {
     Ok(tiles)
 }
 
-/// The data set of tiles, if there is one.
+/// Opens the data set of tiles, if there is one.
 pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
-    let mut sheets: Vec<(usize, &Entry)> =
+    let mut sheets: Vec<(usize, &ListedFile)> =
         listing.entries.iter().filter_map(|entry| Some((class(entry.file_name())?, entry))).collect();
     if sheets.is_empty() {
         return Ok(None);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_name_tells_the_class() {
+    fn the_file_name_determines_the_class() {
         assert_eq!((class("class_07.webp"), class("class_100.webp")), (Some(7), Some(100)));
         assert_eq!((class("class_.webp"), class("class_x.webp"), class("cat.webp")), (None, None, None));
     }

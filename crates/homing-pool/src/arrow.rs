@@ -1,4 +1,4 @@
-//! Batches of Arrow columns, as Parquet and Arrow files give them.
+//! Reads batches of Arrow columns, which Parquet and Arrow files yield.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,19 @@ use arrow_array::types::{Float16Type, Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use bytes::Bytes;
 
-use crate::error::{one_line, quoted};
-use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
+use crate::arrow_text::{ColumnPlace, each_text, scalar_role};
+use crate::chooser::no_embedding;
+use crate::format::ShardReader;
+use crate::layout::{Column, Embedding, Layout, Role};
+use crate::memory_budget::MemoryBudget;
+use crate::message::{one_line, quoted};
 use crate::pool::Contents;
-use crate::room::Room;
-use crate::table::{Gathered, Growing};
-use crate::words::{Place, each_text, scalar_role};
+use crate::table::{MatrixBuilder, TableBuilder};
 use crate::{Error, ReadOptions, Result};
 
-/// What `schema` offers, by position.
+/// Returns the columns of `schema` in order.
 pub(crate) fn columns(schema: &Schema) -> Vec<Column> {
     schema
         .fields()
@@ -28,7 +31,7 @@ pub(crate) fn columns(schema: &Schema) -> Vec<Column> {
         .collect()
 }
 
-/// A type in words, for a message; the names of its parts come from the file.
+/// Describes a type in words for a message. The names in it come from the file.
 pub(crate) fn kind(data_type: &DataType) -> String {
     one_line(&data_type.to_string())
 }
@@ -48,19 +51,19 @@ fn role(data_type: &DataType) -> (Role, String) {
     }
 }
 
-/// The column of embeddings in an Arrow table: the one so named, or the one that is found by itself.
+/// Returns the column of embeddings in an Arrow table: the column called `name`, or the one that is found by convention.
 pub fn embedding_column(schema: &Schema, name: Option<&str>) -> Result<usize> {
     let (path, columns) = (Path::new("the table"), columns(schema));
-    let options = ReadOptions { embedding: name.map(str::to_owned), ..ReadOptions::default() };
+    let options = ReadOptions::default().embedding(name.map(str::to_owned));
     match Layout::choose(path, &columns, &options)?.embedding {
         Embedding::Column(position) => Ok(position),
         Embedding::Wide(_) => Err(no_embedding(path, &columns)),
     }
 }
 
-/// The floats of an Arrow column of lists, row after row and not copied, and how many a row has.
+/// Returns the floats of an Arrow column of lists, row by row and without a copy, and the number of floats per row.
 ///
-/// Refuses nulls and rows of different lengths by their number, counted from `row`; `path` and `column` say where they are.
+/// Nulls and rows of different lengths are refused. The messages count rows from `row` and name `path` and `column`.
 pub fn list_numbers(path: &Path, row: usize, column: &str, array: &ArrayRef) -> Result<(ArrayRef, usize)> {
     if role(array.data_type()).0 != Role::Floats {
         let (name, kind) = (quoted(column), kind(array.data_type()));
@@ -68,35 +71,49 @@ pub fn list_numbers(path: &Path, row: usize, column: &str, array: &ArrayRef) -> 
             path: path.to_owned(),
             name,
             kind,
-            expected: "embeddings are a row of floats a row",
+            expected: "embeddings are lists of floats, one per row",
         });
     }
-    Lists { path, row, column }.numbers(array)
+    ListColumn { path, row, column }.numbers(array)
 }
 
-/// One table, from one file or from several with the same columns.
-pub(crate) struct Table {
+/// Reads one file with `append`, the function that adds its rows to a table.
+pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions, append: ShardReader) -> Result<Contents> {
+    let mut table = None;
+    append(path, bytes, options, &mut table)?;
+    finish(path, table)
+}
+
+/// Returns the contents of a table after all of its files were read.
+pub(crate) fn finish(path: &Path, table: Option<ArrowTable>) -> Result<Contents> {
+    let table = table.ok_or_else(|| Error::NoRows { path: path.to_owned() })?;
+    table.builder.finish(path, &table.layout)
+}
+
+/// A table from one file, or from several files with the same columns.
+pub(crate) struct ArrowTable {
     fields: Vec<Field>,
     layout: Layout,
-    gathered: Gathered,
+    builder: TableBuilder,
 }
 
-impl Table {
-    /// A table without rows yet, and the positions of the columns in `schema` that its batches consist of.
+impl ArrowTable {
+    /// Creates an empty table, and returns the positions in `schema` of the columns that its batches need.
     pub(crate) fn new(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<(Self, Vec<usize>)> {
         let (layout, positions) = Layout::choose(path, &columns(schema), options)?.projected();
         let fields = positions.iter().map(|&i| schema.field(i).clone()).collect();
-        Ok((Self { fields, layout, gathered: Gathered::new() }, positions))
+        let builder = TableBuilder::new(&layout);
+        Ok((Self { fields, layout, builder }, positions))
     }
 
-    /// As `new`, for the next file of the same table.
+    /// Checks the schema of the next file of the same table, and returns the same positions as `new`.
     pub(crate) fn next_file(&self, path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Vec<usize>> {
         let (table, positions) = Self::new(path, schema, options)?;
         let differs =
             |(ours, theirs): &(&Field, &Field)| ours.name() != theirs.name() || ours.data_type() != theirs.data_type();
         let detail = match self.fields.iter().zip(&table.fields).find(differs) {
             Some((ours, theirs)) => format!(
-                "it has column {} ({}) where they have {} ({})",
+                "it has column {} ({}) but they have {} ({})",
                 quoted(theirs.name()),
                 kind(theirs.data_type()),
                 quoted(ours.name()),
@@ -108,69 +125,67 @@ impl Table {
         Err(Error::ShardMismatch { path: path.to_owned(), detail })
     }
 
-    /// Makes room for about `rows` rows, but no more than `bytes` of it.
+    /// Reserves memory for about `rows` rows, but at most `bytes` bytes.
     pub(crate) fn reserve(&mut self, rows: usize, bytes: usize) {
         let Embedding::Column(position) = self.layout.embedding else { return };
         if let DataType::FixedSizeList(item, dim) = self.fields[position].data_type() {
             let size = item.data_type().primitive_width().unwrap_or(1).max(1);
             let values = rows.saturating_mul(usize::try_from(*dim).unwrap_or(0));
-            self.gathered.embeddings.most_reserved = values.min(bytes / size);
+            self.builder.embeddings.most_reserved = values.min(bytes / size);
         }
     }
 
-    /// Adds a batch of the columns chosen; `row` is its first row's number in the file at `path`.
+    /// Adds a batch of the chosen columns; `row` is the number of its first row in the file at `path`.
     pub(crate) fn push(&mut self, path: &Path, row: usize, batch: &RecordBatch) -> Result<()> {
-        let source = Source { path, row, fields: &self.fields, batch };
-        let Layout { embedding, probabilities, id, group, label, blank_labels, cost, side_by_side: _ } = &self.layout;
-        let Gathered { embeddings, probabilities: classes, ids, groups, labels, costs, room } = &mut self.gathered;
+        let columns = BatchColumns { path, row, fields: &self.fields, batch };
+        let Layout { embedding, probabilities, id, group, label, blank_labels, numbers, side_by_side: _ } =
+            &self.layout;
+        let TableBuilder { embeddings, probabilities: classes, ids, groups, labels, numbers: number_columns, budget } =
+            &mut self.builder;
         match embedding {
-            Embedding::Column(position) => source.rows(*position, embeddings, room)?,
-            Embedding::Wide(positions) => source.wide(positions, embeddings, room)?,
+            Embedding::Column(position) => columns.rows(*position, embeddings, budget)?,
+            Embedding::Wide(positions) => columns.wide(positions, embeddings, budget)?,
         }
         if let Some(position) = probabilities {
-            source.rows(*position, classes, room)?;
+            columns.rows(*position, classes, budget)?;
         }
-        source.texts(*id, false, ids, room)?;
-        source.texts(*group, false, groups, room)?;
-        source.texts(*label, *blank_labels, labels, room)?;
-        if let Some(position) = cost {
-            let numbers = source.numbers(*position)?;
-            room.grow(path, costs, numbers.len(), 0)?;
-            costs.extend_from_slice(numbers.as_primitive::<Float64Type>().values());
+        columns.texts(*id, false, ids, budget)?;
+        columns.texts(*group, false, groups, budget)?;
+        columns.texts(*label, *blank_labels, labels, budget)?;
+        for ((_, position), column) in numbers.iter().zip(number_columns) {
+            let numbers = columns.numbers(*position)?;
+            budget.grow(path, column, numbers.len(), 0)?;
+            column.extend_from_slice(numbers.as_primitive::<Float64Type>().values());
         }
         Ok(())
     }
-
-    pub(crate) fn finish(self, path: &Path) -> Result<Contents> {
-        self.gathered.finish(path, &self.layout)
-    }
 }
 
-struct Source<'a> {
+struct BatchColumns<'a> {
     path: &'a Path,
     row: usize,
     fields: &'a [Field],
     batch: &'a RecordBatch,
 }
 
-impl Source<'_> {
+impl BatchColumns<'_> {
     fn cast(&self, array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
         let unreadable = |error: ArrowError| Error::malformed(self.path, "Arrow", &error);
         cast(array, to).map_err(unreadable)
     }
 
-    /// The column at `position`, which has no nulls.
+    /// Returns the column at `position`, which must have no nulls.
     fn full(&self, position: usize) -> Result<&ArrayRef> {
         let array = self.batch.column(position);
         self.lists(position).full(array)?;
         Ok(array)
     }
 
-    fn lists(&self, position: usize) -> Lists<'_> {
-        Lists { path: self.path, row: self.row, column: self.fields[position].name() }
+    fn lists(&self, position: usize) -> ListColumn<'_> {
+        ListColumn { path: self.path, row: self.row, column: self.fields[position].name() }
     }
 
-    fn rows(&self, position: usize, growing: &mut Growing, room: &mut Room) -> Result<()> {
+    fn rows(&self, position: usize, matrix: &mut MatrixBuilder, budget: &mut MemoryBudget) -> Result<()> {
         let array = self.batch.column(position);
         let (values, width) = self.lists(position).numbers(array)?;
         if array.is_empty() {
@@ -178,9 +193,9 @@ impl Source<'_> {
         }
         let (path, row) = (self.path, self.row);
         match values.data_type() {
-            DataType::Float16 => growing.extend(path, row, width, values.as_primitive::<Float16Type>().values(), room),
-            DataType::Float32 => growing.extend(path, row, width, values.as_primitive::<Float32Type>().values(), room),
-            _ => growing.extend(path, row, width, values.as_primitive::<Float64Type>().values(), room),
+            DataType::Float16 => matrix.extend(path, row, width, values.as_primitive::<Float16Type>().values(), budget),
+            DataType::Float32 => matrix.extend(path, row, width, values.as_primitive::<Float32Type>().values(), budget),
+            _ => matrix.extend(path, row, width, values.as_primitive::<Float64Type>().values(), budget),
         }
     }
 
@@ -188,37 +203,43 @@ impl Source<'_> {
         self.cast(self.full(position)?, &DataType::Float64)
     }
 
-    fn wide(&self, positions: &[usize], growing: &mut Growing, room: &mut Room) -> Result<()> {
+    fn wide(&self, positions: &[usize], matrix: &mut MatrixBuilder, budget: &mut MemoryBudget) -> Result<()> {
         let single = positions.iter().all(|&i| *self.batch.column(i).data_type() == DataType::Float32);
         let width = positions.len();
         if single {
             let arrays = positions.iter().map(|&i| self.full(i)).collect::<Result<Vec<_>>>()?;
             let columns: Vec<&[f32]> = arrays.iter().map(|a| &a.as_primitive::<Float32Type>().values()[..]).collect();
-            growing.extend(self.path, self.row, width, &side_by_side(&columns), room)
+            matrix.extend(self.path, self.row, width, &side_by_side(&columns), budget)
         } else {
             let arrays = positions.iter().map(|&i| self.numbers(i)).collect::<Result<Vec<_>>>()?;
             let columns: Vec<&[f64]> = arrays.iter().map(|a| &a.as_primitive::<Float64Type>().values()[..]).collect();
-            growing.extend(self.path, self.row, width, &side_by_side(&columns), room)
+            matrix.extend(self.path, self.row, width, &side_by_side(&columns), budget)
         }
     }
 
-    /// Nulls are empty texts where `blank` allows them.
-    fn texts(&self, position: Option<usize>, blank: bool, into: &mut Vec<String>, room: &mut Room) -> Result<()> {
+    /// Appends the texts of a column. Nulls become empty texts if `blank` is set.
+    fn texts(
+        &self,
+        position: Option<usize>,
+        blank: bool,
+        into: &mut Vec<String>,
+        budget: &mut MemoryBudget,
+    ) -> Result<()> {
         let Some(position) = position else { return Ok(()) };
         let array = if blank { self.batch.column(position) } else { self.full(position)? };
-        let place = Place { path: self.path, row: self.row, field: &self.fields[position] };
-        each_text(place, array, |text| room.keep(self.path, text, into))
+        let place = ColumnPlace { path: self.path, row: self.row, field: &self.fields[position] };
+        each_text(place, array, |text| budget.keep(self.path, text, into))
     }
 }
 
-/// A column of lists, and where it is.
-struct Lists<'a> {
+/// Location of a column of lists.
+struct ListColumn<'a> {
     path: &'a Path,
     row: usize,
     column: &'a str,
 }
 
-impl Lists<'_> {
+impl ListColumn<'_> {
     fn path(&self) -> PathBuf {
         self.path.to_owned()
     }
@@ -235,7 +256,7 @@ impl Lists<'_> {
         }
     }
 
-    /// The values of all rows, and the number of them a row.
+    /// Returns the values of all rows, and the number of values per row.
     fn numbers(&self, array: &ArrayRef) -> Result<(ArrayRef, usize)> {
         self.full(array)?;
         let (values, width) = match array.data_type() {
@@ -260,7 +281,7 @@ impl Lists<'_> {
         }
     }
 
-    /// The range of all values, and the number of them a row.
+    /// Returns the range of all values, and the number of values per row.
     fn uniform(&self, mut offsets: impl Iterator<Item = usize>) -> Result<(std::ops::Range<usize>, usize)> {
         let start = offsets.next().unwrap_or(0);
         let (mut end, mut width) = (start, None);

@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Writes files atomically: a file appears complete or not at all.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -9,13 +9,15 @@ use tempfile::NamedTempFile;
 use crate::disk::{self, Output};
 use crate::{Error, Result};
 
-/// How the names of temporary files begin.
+/// Prefix of the names of temporary files.
 const PREFIX: &str = ".homing-";
-/// How many random letters and digits follow.
+/// Number of random letters and digits after the prefix.
 const LETTERS: usize = 6;
 
-/// Writes the file at `path` by `write`: into a temporary file beside it, which then takes its name.
-/// When anything fails, nothing is left behind, and a file that was there stays as it was.
+/// Writes the file at `path` with `write`.
+///
+/// The content goes to a temporary file in the same folder, which is then renamed. If anything fails, nothing is left behind,
+/// and an existing file stays as it was.
 ///
 /// ```
 /// use std::io::Write;
@@ -32,7 +34,7 @@ pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<Output<'_>>) 
     let temporary = temporary(&target).map_err(failed)?;
     let mut file = BufWriter::new(Output(temporary.as_file()));
     let written = write(&mut file).and_then(|()| file.flush());
-    // What is still in the buffer after a failure belongs to a file that is about to be removed.
+    // After a failure, the rest of the buffer belongs to a file that is about to be removed.
     drop(file.into_parts());
     written.map_err(failed)?;
     disk::sync(temporary.as_file()).map_err(failed)?;
@@ -42,7 +44,7 @@ pub fn write_beside(path: &Path, write: impl FnOnce(&mut BufWriter<Output<'_>>) 
     Ok(())
 }
 
-/// Has the folder remember the file's name, should the machine lose its power. Not every file system can.
+/// Writes the folder entry to disk, to keep the file's name if the machine loses power. Not every file system supports this.
 fn sync_folder(target: &Path) {
     #[cfg(unix)]
     let _ = fs::File::open(folder(target)).and_then(|folder| folder.sync_all());
@@ -50,24 +52,24 @@ fn sync_folder(target: &Path) {
     let _ = target;
 }
 
-/// Whether a process that was killed in [`write_beside`] has left this file behind, by its name.
+/// Whether the name of this file is that of a temporary file, which a process that was killed in [`write_beside`] left behind.
 pub fn is_left_over(path: &Path) -> bool {
     let random = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(PREFIX));
     random.is_some_and(|random| random.len() == LETTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Refuses a `path` that [`write_beside`] could not write.
+/// Returns an error if [`write_beside`] could not write to `path`.
 pub fn check_writable(path: &Path) -> Result<()> {
-    // A name that ends so is that of a folder.
+    // A path that ends with a slash names a folder.
     if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return Err(Error::write(path, &io::ErrorKind::IsADirectory.into()));
     }
     target(path).and_then(|target| temporary(&target)).map(drop).map_err(|source| Error::write(path, &source))
 }
 
-/// The file that `path` names, behind symbolic links, whether it exists or not.
+/// Follows symbolic links to the file that `path` names, whether it exists or not.
 pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
-    /// As many as Linux follows.
+    /// Most links to follow; Linux has the same limit.
     const MOST_LINKS: usize = 40;
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -76,7 +78,7 @@ pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(target),
         }
     }
-    Err(io::Error::other("its symbolic links lead in a circle"))
+    Err(io::Error::other("its symbolic links form a circle"))
 }
 
 fn folder(target: &Path) -> &Path {
@@ -87,12 +89,12 @@ fn folder(target: &Path) -> &Path {
 }
 
 fn temporary(target: &Path) -> io::Result<NamedTempFile> {
-    let there = fs::metadata(target).ok();
-    match &there {
+    let existing = fs::metadata(target).ok();
+    match &existing {
         Some(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        // A new file in the place of a device or a pipe would take it from everybody else.
+        // A new file would replace the device or pipe for all programs.
         Some(found) if !found.is_file() => return Err(io::Error::other("it is a device or a pipe, not a file")),
-        // A folder that may be written to would let it be replaced all the same.
+        // If the folder is writable, renaming would replace even a read-only file.
         Some(found) if found.permissions().readonly() => return Err(io::Error::other("it is read-only")),
         _ => {}
     }
@@ -102,12 +104,12 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let made = builder.tempfile_in(folder(target)).and_then(|made| {
-        if let Some(there) = there {
-            made.as_file().set_permissions(there.permissions())?;
+        if let Some(existing) = existing {
+            made.as_file().set_permissions(existing.permissions())?;
         }
         Ok(made)
     });
-    // The name of the temporary file would puzzle.
+    // A message with the name of the temporary file would confuse users.
     made.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => io::Error::new(error.kind(), "its directory does not exist"),
         io::ErrorKind::PermissionDenied => io::Error::new(error.kind(), "its directory is not writable"),
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_left_over_is_known_by_its_whole_name() {
+    fn temporary_files_are_recognised_by_their_whole_name() {
         let directory = tempfile::tempdir().unwrap();
         let made = temporary(&directory.path().join("a.txt")).unwrap();
         assert!(is_left_over(made.path()), "{}", made.path().display());
@@ -137,7 +139,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_no_file_stays_as_it_is() {
+    fn devices_and_pipes_are_not_replaced() {
         use std::os::unix::fs::FileTypeExt;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
@@ -177,7 +179,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_is_written_through_and_the_file_can_be_shared() {
+    fn links_are_followed_and_new_files_have_the_usual_mode() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let (real, link) = (directory.path().join("real.txt"), directory.path().join("link.txt"));
@@ -196,7 +198,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_to_nothing_is_written_through_and_one_to_itself_is_refused() {
+    fn broken_links_are_followed_and_circular_links_are_refused() {
         use std::os::unix::fs::symlink;
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
@@ -206,13 +208,13 @@ mod tests {
         assert!(fs::symlink_metadata(at("link.txt")).unwrap().is_symlink());
         symlink("loop.txt", at("loop.txt")).unwrap();
         let message = write_beside(&at("loop.txt"), |file| file.write_all(b"new")).unwrap_err().to_string();
-        assert!(message.contains("lead in a circle"), "{message}");
+        assert!(message.contains("form a circle"), "{message}");
         assert!(fs::symlink_metadata(at("loop.txt")).unwrap().is_symlink());
     }
 
     #[cfg(unix)]
     #[test]
-    fn an_output_that_is_there_keeps_its_mode_and_a_read_only_one_its_content() {
+    fn existing_outputs_keep_their_mode_and_read_only_ones_their_content() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.txt");

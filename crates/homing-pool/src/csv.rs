@@ -1,4 +1,4 @@
-//! Tables of text.
+//! Reads text tables: CSV and TSV.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -6,21 +6,45 @@ use std::path::Path;
 use ::csv::StringRecord;
 use bytes::Bytes;
 
-use crate::error::quoted;
-use crate::layout::{Column, Embedding, Layout, Role, is_index};
+use crate::chooser::is_index;
+use crate::format::{Beginning, FormatReader};
+use crate::layout::{Column, Embedding, Layout, Role};
+use crate::memory_budget::MemoryBudget;
+use crate::message::quoted;
 use crate::pool::Contents;
 use crate::records::{FirstLine, Records, filled, has_decimal_comma, number};
-use crate::room::Room;
-use crate::table::{Gathered, Growing};
-use crate::{Error, Format, ReadOptions, Result};
+use crate::table::{MatrixBuilder, TableBuilder};
+use crate::{Error, ReadOptions, Result, column, row_files};
 
-/// Rows that are looked at to tell columns of numbers from columns of text.
+/// Number of rows that are read to distinguish columns of numbers from columns of text.
 pub(crate) const SAMPLE: usize = 100;
 
 const DECIMAL_COMMA: &str = "numbers with a decimal comma";
 
-pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOptions) -> Result<Contents> {
-    let mut records = Records::new(path, bytes, format);
+pub(crate) const CSV_READER: FormatReader = FormatReader {
+    extensions: &["csv"],
+    description: "a table of text",
+    beginning: Beginning::Text,
+    in_place: false,
+    pool: |path, store, options| read(path, &store.bytes()?, None, options),
+    column: |path, bytes, name| column::text_column(path, bytes, None, name),
+    rows: |path, bytes| row_files::text_table(path, bytes, None),
+    shard: None,
+};
+
+const TAB: Option<u8> = Some(b'\t');
+
+pub(crate) const TSV_READER: FormatReader = FormatReader {
+    extensions: &["tsv"],
+    pool: |path, store, options| read(path, &store.bytes()?, TAB, options),
+    column: |path, bytes, name| column::text_column(path, bytes, TAB, name),
+    rows: |path, bytes| row_files::text_table(path, bytes, TAB),
+    ..CSV_READER
+};
+
+/// Reads a table whose fields are separated by `separator`, or by the separator that its first lines suggest.
+fn read(path: &Path, bytes: &Bytes, separator: Option<u8>, options: &ReadOptions) -> Result<Contents> {
+    let mut records = Records::new(path, bytes, separator);
     let first = records.next()?.ok_or_else(|| Error::NoRows { path: path.to_owned() })?;
     let line = FirstLine::of(&first);
     records.row = usize::from(matches!(line, FirstLine::Row | FirstLine::Whole));
@@ -30,7 +54,7 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOpt
     {
         sample.push(record);
     }
-    // The pool's names are names in the targets' file, too.
+    // Names of the pool's columns are also names in the file of the targets.
     let known = || {
         let fields: HashSet<&str> = first.iter().map(str::trim).collect();
         !options.side_by_side.is_empty() && options.side_by_side.iter().all(|name| fields.contains(name.as_str()))
@@ -47,15 +71,16 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOpt
         sample.insert(0, first);
     }
     let columns: Vec<Column> =
-        names.iter().enumerate().map(|(position, name)| column(name, position, &sample)).collect();
+        names.iter().enumerate().map(|(position, name)| sampled_column(name, position, &sample)).collect();
     if sample.is_empty() {
         return Err(Error::NoRows { path: path.to_owned() });
     }
-    // Numbers in place of names tell nothing.
-    let unnamed = ReadOptions { side_by_side: Vec::new(), ..options.clone() };
+    // A table without a header has no names that could match those of another file.
+    let unnamed = options.clone().side_by_side([]);
     let layout = Layout::choose(path, &columns, if headed { options } else { &unnamed });
-    let mut unclear = Unclear::new(path, &columns, &layout, options);
-    // Between commas, a decimal comma stands in quotes, as texts may, which other embeddings leave alone.
+    let mut unclear = UnclearColumns::new(path, &columns, &layout, options);
+    // In a table separated by commas, a decimal comma stands in quotes. Texts may contain such cells, and they matter only if
+    // number columns are the embedding.
     if records.separator != b',' || unclear.wide {
         refuse_decimal_commas(path, &columns, &layout)?;
     }
@@ -64,7 +89,7 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOpt
     if !headed {
         layout.side_by_side.clear();
     }
-    let mut table = TextTable { path, columns: &columns, gathered: Gathered::new(), row: 0 };
+    let mut table = TextTable { path, columns: &columns, builder: TableBuilder::new(&layout), row: 0 };
     for record in &sample {
         table.push(&layout, record)?;
     }
@@ -72,10 +97,10 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, format: Format, options: &ReadOpt
         unclear.refuse_late(table.row, &record)?;
         table.push(&layout, &record)?;
     }
-    table.gathered.finish(path, &layout)
+    table.builder.finish(path, &layout)
 }
 
-pub(crate) fn column(name: &str, position: usize, sample: &[StringRecord]) -> Column {
+pub(crate) fn sampled_column(name: &str, position: usize, sample: &[StringRecord]) -> Column {
     let cells = || sample.iter().filter_map(|record| record.get(position)).filter_map(filled);
     let all = |is: fn(&str) -> bool| cells().next().is_some() && cells().all(is);
     let (role, kind) = match () {
@@ -91,12 +116,12 @@ fn is_list(cell: &str) -> bool {
     cell.trim_start().starts_with('[') && serde_json::from_str::<Vec<f64>>(cell).is_ok()
 }
 
-/// The columns that serve as texts.
+/// Returns the columns that are used as texts.
 fn used(layout: &Result<Layout>) -> [Option<usize>; 3] {
     layout.as_ref().map_or([None; 3], |layout| [layout.id, layout.group, layout.label])
 }
 
-/// Refuses a table with numbers that would be left out as texts, unless they serve as such.
+/// Refuses a table with decimal commas, whose numbers would be left out as texts, unless those columns are used as texts.
 fn refuse_decimal_commas(path: &Path, columns: &[Column], layout: &Result<Layout>) -> Result<()> {
     let used = used(layout);
     let comma =
@@ -107,24 +132,24 @@ fn refuse_decimal_commas(path: &Path, columns: &[Column], layout: &Result<Layout
     }
 }
 
-/// Columns of texts without a use that may be meant as numbers, where numbers side by side are the embedding.
-struct Unclear<'a> {
+/// Unused columns of texts that may be meant as numbers, in a table whose number columns are the embedding.
+struct UnclearColumns<'a> {
     path: &'a Path,
     columns: &'a [Column],
-    /// Whether numbers side by side are the embedding, or nothing is.
+    /// Whether number columns are the embedding, or no embedding was found.
     wide: bool,
-    /// The positions of the columns.
+    /// Positions of the columns.
     positions: Vec<usize>,
 }
 
-impl<'a> Unclear<'a> {
+impl<'a> UnclearColumns<'a> {
     fn new(path: &'a Path, columns: &'a [Column], layout: &Result<Layout>, options: &ReadOptions) -> Self {
         let wide = match layout {
             Ok(layout) => matches!(layout.embedding, Embedding::Wide(_)),
             Err(error) => matches!(error, Error::NoEmbedding { .. }),
         };
         let used = used(layout);
-        // Names that another file gives leave the other columns out on purpose.
+        // If another file names the columns, the remaining columns are left out on purpose.
         let named = !options.side_by_side.is_empty();
         let unclear = |&position: &usize| {
             let Column { name, role, .. } = &columns[position];
@@ -134,8 +159,8 @@ impl<'a> Unclear<'a> {
         Self { path, columns, wide, positions }
     }
 
-    /// Refuses the first cell that is no number in a column of which most cells in the sample are, and keeps the columns
-    /// in view that are blank there.
+    /// Refuses the first cell that is not a number in a column where most cells of the sample are numbers. Columns that are
+    /// blank in the sample stay under observation.
     fn refuse_mixed(&mut self, sample: &[StringRecord]) -> Result<()> {
         let mut blank = Vec::new();
         for &position in &self.positions {
@@ -173,7 +198,7 @@ impl<'a> Unclear<'a> {
 struct TextTable<'a> {
     path: &'a Path,
     columns: &'a [Column],
-    gathered: Gathered,
+    builder: TableBuilder,
     row: usize,
 }
 
@@ -181,25 +206,27 @@ impl TextTable<'_> {
     fn push(&mut self, layout: &Layout, record: &StringRecord) -> Result<()> {
         let path = self.path;
         let cells = Cells { path, columns: self.columns, row: self.row, record };
-        let Gathered { embeddings, probabilities, ids, groups, labels, costs, room } = &mut self.gathered;
+        let TableBuilder { embeddings, probabilities, ids, groups, labels, numbers, budget } = &mut self.builder;
         match &layout.embedding {
-            Embedding::Column(position) => cells.list(*position, embeddings, room)?,
+            Embedding::Column(position) => cells.list(*position, embeddings, budget)?,
             Embedding::Wide(positions) => {
                 let values = positions.iter().map(|&i| cells.number(i)).collect::<Result<Vec<f64>>>()?;
-                embeddings.push(path, self.row, &values, room)?;
+                embeddings.push(path, self.row, &values, budget)?;
             }
         }
         if let Some(position) = layout.probabilities {
-            cells.list(position, probabilities, room)?;
+            cells.list(position, probabilities, budget)?;
         }
         for (position, blank, texts) in
             [(layout.id, false, ids), (layout.group, false, groups), (layout.label, layout.blank_labels, labels)]
         {
             if let Some(position) = position {
-                room.keep(path, cells.text(position, blank)?, texts)?;
+                budget.keep(path, cells.text(position, blank)?, texts)?;
             }
         }
-        costs.extend(layout.cost.map(|i| cells.number(i)).transpose()?);
+        for ((_, position), column) in layout.numbers.iter().zip(numbers) {
+            column.push(cells.number(*position)?);
+        }
         self.row += 1;
         Ok(())
     }
@@ -227,7 +254,7 @@ impl Cells<'_> {
         Error::NotANumber { path: self.path.to_owned(), row: self.row, column, value: quoted(cell) }
     }
 
-    /// An empty one only where `blank` allows it.
+    /// Returns the text of a cell, which may be empty only if `blank` is set.
     fn text(&self, position: usize, blank: bool) -> Result<&str> {
         match self.cell(position) {
             Err(Error::Null { .. }) if blank => Ok(""),
@@ -240,13 +267,13 @@ impl Cells<'_> {
         number(cell).ok_or_else(|| self.not_a_number(position, cell))
     }
 
-    fn list(&self, position: usize, growing: &mut Growing, room: &mut Room) -> Result<()> {
+    fn list(&self, position: usize, matrix: &mut MatrixBuilder, budget: &mut MemoryBudget) -> Result<()> {
         let cell = self.cell(position)?;
         let values: Vec<f64> = serde_json::from_str(cell).map_err(|_| Error::BadRow {
             path: self.path.to_owned(),
             row: self.row,
             detail: format!("{} is not a JSON list of numbers", quoted(cell)),
         })?;
-        growing.push(self.path, self.row, &values, room)
+        matrix.push(self.path, self.row, &values, budget)
     }
 }

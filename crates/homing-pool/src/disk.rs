@@ -1,8 +1,8 @@
-//! The one way to the disk for everything that is written, so that a test can make any step of it fail.
+//! All writing to disk goes through this module, which lets tests make any step fail.
 //!
-//! The environment variable `HOMING_FAULT` names the step, counted from 1: with `fail:3` the third step reports a full
-//! disk, with `full:3` the third and all later ones do, and with `kill:3` the process ends abruptly before the third.
-//! A step is a write, a synchronisation, a renaming, a removal, or the making of a file or a folder.
+//! The environment variable `HOMING_FAULT` selects the step, counted from 1. With `fail:3`, the third step reports a full
+//! disk. With `full:3`, the third and all later steps do. With `kill:3`, the process ends abruptly before the third step.
+//! A step is a write, a sync, a rename, a removal, or the creation of a file or a folder.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What goes wrong, and at which step.
+/// Kind of fault, and the step at which it happens.
 #[derive(Clone, Copy)]
 enum Fault {
     Fail(u64),
@@ -40,7 +40,7 @@ impl Fault {
     }
 }
 
-/// Counts a step, which fails where a test asks for it.
+/// Counts a step, and fails if a test requested that.
 pub(crate) fn step() -> io::Result<()> {
     static FAULT: LazyLock<Option<Fault>> = LazyLock::new(|| Fault::parse(&std::env::var("HOMING_FAULT").ok()?));
     static STEPS: AtomicU64 = AtomicU64::new(0);
@@ -65,24 +65,24 @@ impl Write for Output<'_> {
     }
 }
 
-/// Writes `bytes` where the file's position is, or at its end if it was opened for appending.
+/// Writes `bytes` at the current position, or at the end of a file that was opened for appending.
 pub fn write_all(file: &File, bytes: &[u8]) -> io::Result<()> {
     Output(file).write_all(bytes)
 }
 
-/// Waits until everything that was written to the file is on the disk.
+/// Waits until all data written to the file is on the disk.
 pub fn sync(file: &File) -> io::Result<()> {
     step()?;
     file.sync_all()
 }
 
-/// Gives a file another length.
+/// Changes the length of a file.
 pub fn set_len(file: &File, length: u64) -> io::Result<()> {
     step()?;
     file.set_len(length)
 }
 
-/// Makes a folder and those above it.
+/// Creates a folder and its parents.
 pub fn create_dir_all(path: &Path) -> io::Result<()> {
     step()?;
     fs::create_dir_all(path)
@@ -94,7 +94,7 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Gives a file another name, in the place of a file that has it.
+/// Renames a file and replaces an existing file of that name.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     step()?;
     fs::rename(from, to)
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_strikes_at_its_step() {
+    fn faults_happen_at_the_requested_step() {
         let failures = |text: &str| {
             let fault = Fault::parse(text).unwrap();
             (1..=4).map(|step| fault.strike(step).is_err()).collect::<Vec<_>>()

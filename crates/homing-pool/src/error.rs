@@ -1,195 +1,259 @@
-//! Everything that can be wrong with a file.
+//! Errors about files, and the settings that can remedy them.
 
+mod examples;
+
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A result of this crate.
+use crate::message::{before, bytes, display_path, listed, one_line};
+
+/// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a file was refused. Each message is one sentence: the file, what is wrong, the remedy.
+/// Reason why a file was refused. Each message is one sentence with the file, the problem and the remedy.
 ///
-/// Rows are counted from 0, a header line not among them.
+/// Rows are counted from 0 and do not include a header line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "a variant's fields are those of its message")]
+#[allow(missing_docs, reason = "a variant's message explains its fields")]
 pub enum Error {
-    /// A file that must be in memory as a whole.
-    #[error("{} does not fit into the memory that may be used; convert it to .npy or .safetensors, which are read block by block", shown(.path))]
+    /// The file must be in memory as a whole, and it is too large for that.
+    #[error("{} does not fit into the memory that may be used; convert it to .npy or .safetensors, which are read block by block", display_path(.path))]
     TooLarge { path: PathBuf },
-    /// A file that decodes to more than fits into memory.
-    #[error("{} takes at least {} of memory once it is decoded, but {} may be used for that; convert it to .npy or .safetensors, which are read block by block, or allow more memory", shown(.path), bytes(*.needed), bytes(*.allowed))]
-    NoRoom { path: PathBuf, needed: u64, allowed: u64 },
-    /// A mapping that was asked for and cannot be had.
-    #[error("{} is larger than the address space that may be used; let it be read by position, with `--pool-access read`", shown(.path))]
+    /// The decoded file would not fit into memory.
+    #[error("{} needs at least {} of memory when it is decoded, but only {} may be used; convert it to .npy or .safetensors, which are read block by block, or allow more memory", display_path(.path), bytes(*.needed), bytes(*.allowed))]
+    NotEnoughMemory { path: PathBuf, needed: u64, allowed: u64 },
+    /// The file cannot be mapped, although mapping was requested.
+    #[error("{} is larger than the address space that may be used; {}", display_path(.path), Remedy::ReadByPosition)]
     Unmapped { path: PathBuf },
-    /// A format whose rows have no fixed place.
-    #[error("{} cannot be read by position, since its format is decoded into memory; convert it to .npy or .safetensors", shown(.path))]
+    /// The rows of this format have no fixed position.
+    #[error("{} cannot be read by position, because its format is decoded into memory; convert it to .npy or .safetensors", display_path(.path))]
     NotByPosition { path: PathBuf },
-    /// Rows that are scattered over the file.
-    #[error("{} is stored column by column, so its rows cannot be read by position; save it row by row, as numpy.ascontiguousarray makes it", shown(.path))]
+    /// The values of a row are scattered over the file.
+    #[error("{} is stored column by column, so its rows cannot be read by position; save it row by row, for example after numpy.ascontiguousarray", display_path(.path))]
     ColumnMajor { path: PathBuf },
-    /// No such file.
-    #[error("{} does not exist; check the path", shown(.path))]
+    /// The file does not exist.
+    #[error("{} does not exist; check the path", display_path(.path))]
     NotFound { path: PathBuf },
-    /// The file may not be read.
-    #[error("{} may not be read: permission denied; change its permissions", shown(.path))]
+    /// The permissions of the file forbid reading it.
+    #[error("{} may not be read: permission denied; change its permissions", display_path(.path))]
     Denied { path: PathBuf },
-    /// Reading failed below us.
-    #[error("{} cannot be read: {source}; check the disk and try again", shown(.path))]
+    /// The operating system failed to read the file.
+    #[error("{} cannot be read: {source}; check the disk and try again", display_path(.path))]
     Read { path: PathBuf, source: io::Error },
-    /// A file is needed here.
-    #[error("{} is a directory; name a file in it", shown(.path))]
+    /// The path is a directory, but a file is needed.
+    #[error("{} is a directory; name a file in it", display_path(.path))]
     Directory { path: PathBuf },
-    /// A directory that is no dataset.
-    #[error("{} is a directory without .arrow or .parquet files{}; name a file, or a dataset directory written by save_to_disk()", shown(.path), listed(" (it holds the directories ", .directories, ")"))]
+    /// The directory holds no dataset.
+    #[error("{} is a directory without .arrow or .parquet files{}; name a file, or a dataset directory written by save_to_disk()", display_path(.path), listed(" (it holds the directories ", .directories, ")"))]
     NoShards { path: PathBuf, directories: Vec<String> },
-    /// A pipe, a device or a socket.
-    #[error("{} is not a regular file; save it to one first", shown(.path))]
+    /// The path is a pipe, a device or a socket.
+    #[error("{} is not a regular file; save it to one first", display_path(.path))]
     NotRegular { path: PathBuf },
-    /// A dataset whose rows are not its tables' rows.
-    #[error("{} is a dataset with an indices mapping, so its files hold other rows than it shows; call flatten_indices() before save_to_disk()", shown(.path))]
+    /// The dataset has an indices mapping, so its rows differ from those of its tables.
+    #[error("{} is a dataset with an indices mapping, so its files hold other rows than the dataset does; call flatten_indices() before save_to_disk()", display_path(.path))]
     IndicesMapping { path: PathBuf },
-    /// Zero bytes.
-    #[error("{} is empty (0 bytes); write it again", shown(.path))]
+    /// The file has no bytes.
+    #[error("{} is empty (0 bytes); write it again", display_path(.path))]
     EmptyFile { path: PathBuf },
-    /// An extension without a reader.
-    #[error("{} has no extension that can be read; use one of {known}", shown(.path))]
-    UnknownExtension { path: PathBuf, known: &'static str },
-    /// Another format's content.
-    #[error("{} is not {expected}: {found}; give it the extension of its format, or export it again", shown(.path))]
+    /// No reader exists for the extension.
+    #[error("{} has no extension that can be read; use one of {known}", display_path(.path))]
+    UnknownExtension { path: PathBuf, known: String },
+    /// The content belongs to another format than the extension says.
+    #[error("{} is not {expected}: {found}; give it the extension of its format, or export it again", display_path(.path))]
     Foreign { path: PathBuf, expected: &'static str, found: String },
-    /// A file that lost its end while it was mapped.
-    #[error("{} was cut short while it was read: it had {had} bytes and has {has}; leave files alone while they are read, or let the pool be read by position, with `--pool-access read`", shown(.path))]
+    /// The file became shorter while it was mapped.
+    #[error("{} was cut short while it was read: it had {had} bytes and now has {has}; do not change files while they are read, or {}", display_path(.path), Remedy::ReadByPosition)]
     CutShort { path: PathBuf, had: u64, has: u64 },
-    /// A mapping that cannot be read any more.
-    #[error("a mapped file could not be read any more, one of {}; check the disk, or let the pool be read by position, with `--pool-access read`", listed("", .names, ""))]
-    Lost { names: Vec<String> },
-    /// Fewer bytes than the header promises.
-    #[error("{} is cut short: its header calls for {expected} bytes but it has {found}; copy or write it again", shown(.path))]
+    /// A mapping can no longer be read.
+    #[error("a mapped file can no longer be read, one of {}; check the disk, or {}", listed("", .names, ""), Remedy::ReadByPosition)]
+    MappingLost { names: Vec<String> },
+    /// The file has fewer bytes than its header requires.
+    #[error("{} is cut short: its header requires {expected} bytes but it has {found}; copy or write it again", display_path(.path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },
-    /// The format's own rules are broken.
-    #[error("{} is not a valid {format} file: {detail}; write it again", shown(.path))]
+    /// The file violates the rules of its format.
+    #[error("{} is not a valid {format} file: {detail}; write it again", display_path(.path))]
     Malformed { path: PathBuf, format: &'static str, detail: String },
-    /// A compression that this build cannot undo.
-    #[error("{} is compressed by {codec}, which cannot be read here; write it with zstd or snappy", shown(.path))]
+    /// This build cannot decompress the file.
+    #[error("{} is compressed with {codec}, which this build cannot read; write it with zstd or snappy", display_path(.path))]
     Compression { path: PathBuf, codec: String },
-    /// A table or an array without rows.
-    #[error("{} has no rows; it needs at least one", shown(.path))]
+    /// The table or array has no rows.
+    #[error("{} has no rows; it needs at least one", display_path(.path))]
     NoRows { path: PathBuf },
-    /// Rows without values.
-    #[error("{} has rows without values; each needs at least one", shown(.path))]
+    /// The rows have no values.
+    #[error("{} has rows without values; each row needs at least one", display_path(.path))]
     NoValues { path: PathBuf },
-    /// An array of another rank.
-    #[error("{} holds an array of shape {shape}; embeddings need two dimensions, rows by values", shown(.path))]
+    /// The array does not have two dimensions.
+    #[error("{} holds an array of shape {shape}; embeddings need two dimensions, rows by values", display_path(.path))]
     NotTwoDimensional { path: PathBuf, shape: String },
-    /// Numbers of another kind.
-    #[error("{} holds embeddings of unsupported type {dtype}; convert to float32", shown(.path))]
+    /// The numbers have an unsupported type.
+    #[error("{} holds embeddings of unsupported type {dtype}; convert to float32", display_path(.path))]
     Dtype { path: PathBuf, dtype: String },
-    /// A row of another length.
-    #[error("row {row} of {} has {found} values but {} {expected}; make all rows equally long", shown(.path), before(*.row))]
+    /// A row has another length than the rows before it.
+    #[error("row {row} of {} has {found} values but {} {expected}; make all rows equally long", display_path(.path), before(*.row))]
     Ragged { path: PathBuf, row: usize, found: usize, expected: usize },
-    /// A cell that should be a number.
-    #[error("row {row} of {} has {value} in column {column}, which is not a number; correct it, or name the columns to read", shown(.path))]
+    /// A cell should be a number but is not.
+    #[error("row {row} of {} has {value} in column {column}, which is not a number; correct it, or name the columns to read", display_path(.path))]
     NotANumber { path: PathBuf, row: usize, column: String, value: String },
-    /// Numbers as some countries write them.
-    #[error("column {column} of {} holds numbers with a decimal comma; write them with a point, such as 0.5", shown(.path))]
+    /// The numbers have a decimal comma.
+    #[error("column {column} of {} holds numbers with a decimal comma; write them with a point, such as 0.5", display_path(.path))]
     DecimalComma { path: PathBuf, column: String },
-    /// A first line that may be either.
-    #[error("the first line of {}, {first}, may be names of its columns or a row of numbers; give the columns other names, or write whole numbers as 1.0", shown(.path))]
+    /// The first line may be a header or a row.
+    #[error("the first line of {}, {first}, may be names of its columns or a row of numbers; give the columns other names, or write whole numbers as 1.0", display_path(.path))]
     UnclearHeader { path: PathBuf, first: String },
-    /// A quote that swallows what stands below it.
-    #[error("line {line} of {} opens a quote that is never closed, so that the lines below it would be part of one text; close it, or write quotes within a text twice", shown(.path))]
+    /// A quote is never closed and would swallow the lines below it.
+    #[error("line {line} of {} opens a quote that is never closed, so the lines below it would become part of one text; close it, or double the quotes within a text", display_path(.path))]
     OpenQuote { path: PathBuf, line: usize },
-    /// A column that may be numbers.
-    #[error("row {row} of {} has {value} in column {column}, {detail}, so that the column would be left out of the embedding; correct it, remove the column, or say what it is for (--id-column, --group-column, --label-column, --cost-column)", shown(.path))]
+    /// A column has both numbers and other values.
+    #[error("row {row} of {} has {value} in column {column}, {detail}, so the column would be left out of the embedding; correct it, remove the column, or {}", display_path(.path), Remedy::NameUse)]
     MixedColumn { path: PathBuf, row: usize, column: String, value: String, detail: &'static str },
-    /// A cell that should have a value.
-    #[error("row {row} of {} has no value in column {column}; remove or fill that row", shown(.path))]
+    /// A cell should have a value but has none.
+    #[error("row {row} of {} has no value in column {column}; remove or fill that row", display_path(.path))]
     Null { path: PathBuf, row: usize, column: String },
-    /// A line that cannot be read.
-    #[error("row {row} of {} cannot be read: {detail}; correct that line", shown(.path))]
+    /// A line cannot be read.
+    #[error("row {row} of {} cannot be read: {detail}; correct that line", display_path(.path))]
     BadRow { path: PathBuf, row: usize, detail: String },
-    /// No column of the name asked for.
-    #[error("{} has no column {name}; it has {}", shown(.path), listed("", .names, ""))]
+    /// No column has the requested name.
+    #[error("{} has no column {name}; it has {}", display_path(.path), listed("", .names, ""))]
     NoColumn { path: PathBuf, name: String, names: Vec<String> },
-    /// One name for two columns.
-    #[error("{} has two columns called {name} (the columns {} and {} of it), so that the name tells neither; rename one of them", shown(.path), .first + 1, .second + 1)]
+    /// Two columns have the same name.
+    #[error("{} has two columns called {name} (columns {} and {}), so the name is ambiguous; rename one of them", display_path(.path), .first + 1, .second + 1)]
     DuplicateColumn { path: PathBuf, name: String, first: usize, second: usize },
-    /// Columns that embeddings are to be made of.
-    #[error("{} lacks {}, which the pool's embedding is made of; give it the same columns, or name the pool's columns that have another use (--label-column, --cost-column, --group-column)", shown(.path), listed("", .names, ""))]
+    /// The file lacks columns that the embedding is made of.
+    #[error("{} lacks {}, which the pool's embedding includes; give it the same columns, or {}", display_path(.path), listed("", .names, ""), Remedy::NameOtherUses)]
     Lacking { path: PathBuf, names: Vec<String> },
-    /// Columns asked of a bare array.
-    #[error("{} holds one array and no columns, so there is no {name}; use .npz, .safetensors or .parquet for named columns", shown(.path))]
+    /// A column was requested from a file that holds a bare array.
+    #[error("{} holds one array and no columns, so there is no {name}; use .npz, .safetensors or .parquet for named columns", display_path(.path))]
     NoColumns { path: PathBuf, name: String },
-    /// A column that cannot serve.
-    #[error("column {name} of {} is {kind}, but {expected}; convert it, or name another column", shown(.path))]
+    /// The column has the wrong type for its use.
+    #[error("column {name} of {} is {kind}, but {expected}; convert it, or name another column", display_path(.path))]
     WrongColumn { path: PathBuf, name: String, kind: String, expected: &'static str },
-    /// Nothing that could be embeddings.
-    #[error("{} has no column of embeddings (lists of floats, all equally long); its columns are {}; name one with `--embedding NAME`", shown(.path), listed("", .names, ""))]
+    /// No column could be the embeddings.
+    #[error("{} has no column of embeddings (lists of floats, all equally long); its columns are {}; {}", display_path(.path), listed("", .names, ""), Remedy::NameEmbedding)]
     NoEmbedding { path: PathBuf, names: Vec<String> },
-    /// Several things that could be embeddings.
-    #[error("{} has several columns that could be the embeddings: {}; name one with `--embedding NAME`", shown(.path), listed("", .candidates, ""))]
+    /// Several columns could be the embeddings.
+    #[error("{} has several columns that could be the embeddings: {}; {}", display_path(.path), listed("", .candidates, ""), Remedy::NameEmbedding)]
     AmbiguousEmbedding { path: PathBuf, candidates: Vec<String> },
-    /// A column of another length than the embeddings.
-    #[error("column {name} of {} has {found} values for {rows} rows; give one a row", shown(.path))]
+    /// A column has another length than the embeddings.
+    #[error("column {name} of {} has {found} values for {rows} rows; give one value per row", display_path(.path))]
     ColumnLength { path: PathBuf, name: String, found: usize, rows: usize },
-    /// Shards that do not fit together.
-    #[error("{} does not match the shards before it: {detail}; write all shards with one schema", shown(.path))]
+    /// A shard has another schema than the shards before it.
+    #[error("{} does not match the shards before it: {detail}; write all shards with one schema", display_path(.path))]
     ShardMismatch { path: PathBuf, detail: String },
-    /// A shard that its dataset lists.
-    #[error("{} does not exist, but {} lists it; copy the whole dataset, or write it again with save_to_disk()", shown(.path), shown(.list))]
+    /// The dataset lists a shard that does not exist.
+    #[error("{} does not exist, but {} lists it; copy the whole dataset, or write it again with save_to_disk()", display_path(.path), display_path(.list))]
     MissingShard { path: PathBuf, list: PathBuf },
-    /// A shard that the names of the others call for.
-    #[error("{} lacks the shard {missing}: it has {found} of {count}; copy the whole dataset, or give the files names that do not count them", shown(.path))]
+    /// The names of the other shards imply a shard that does not exist.
+    #[error("{} lacks the shard {missing}: it has {found} of {count}; copy the whole dataset, or rename the files without the number of shards", display_path(.path))]
     ShardGap { path: PathBuf, missing: String, found: usize, count: u64 },
-    /// Ids asked of a pool that has none.
-    #[error("{} has no ids to look rows up by; name its id column with `--id-column NAME`, or list row indices", shown(.path))]
+    /// Rows were looked up by id in a pool without ids.
+    #[error("{} has no ids to look up rows by; list row indices, or {}", display_path(.path), Remedy::NameIds)]
     NoIds { path: PathBuf },
-    /// An id twice.
-    #[error("id {id} stands in rows {first} and {second} of {}; make the ids unique", shown(.path))]
+    /// Two rows have the same id.
+    #[error("id {id} occurs in rows {first} and {second} of {}; make the ids unique", display_path(.path))]
     DuplicateId { path: PathBuf, id: String, first: usize, second: usize },
-    /// An id that the pool lacks.
-    #[error("id {id} is not in {}; check that both files come from the same pool", shown(.path))]
+    /// No row of the pool has the id.
+    #[error("id {id} is not in {}; check that both files come from the same pool", display_path(.path))]
     UnknownId { path: PathBuf, id: String },
-    /// Something in place of a row index.
-    #[error("row {row} of {} is {value}, but a row index is a whole number from 0; correct it", shown(.path))]
+    /// A value should be a row index but is not.
+    #[error("row {row} of {} is {value}, but a row index is a whole number from 0; correct it", display_path(.path))]
     NotAnIndex { path: PathBuf, row: usize, value: String },
-    /// Numbers that may be either.
-    #[error("{} lists numbers that may be row numbers or ids of {} ({detail}); say which with the word `index` or `id` in a line above them, in a .csv or .txt file", shown(.path), shown(.pool))]
+    /// The numbers may be row indices or ids.
+    #[error("{} lists numbers that may be row indices or ids of {} ({detail}); use a .csv or .txt file whose first line is `index` or `id`", display_path(.path), display_path(.pool))]
     UnclearRows { path: PathBuf, pool: PathBuf, detail: String },
-    /// Nothing that names rows.
-    #[error("{} does not name rows: {found}; give picks, row indices, ids, or embeddings", shown(.path))]
+    /// The file does not name rows.
+    #[error("{} does not name rows: {found}; give picks, row indices, ids, or embeddings", display_path(.path))]
     NotRows { path: PathBuf, found: String },
-    /// An extension without a writer.
-    #[error("{} has no extension that can be written; use .csv, .jsonl, .parquet or .npy", shown(.path))]
+    /// No writer exists for the extension.
+    #[error("{} has no extension that can be written; use .csv, .jsonl, .parquet or .npy", display_path(.path))]
     UnknownOutput { path: PathBuf },
-    /// A destination that cannot be written.
-    #[error("{} cannot be written: {reason}; choose another place, or change its permissions", shown(.path))]
+    /// The output cannot be written.
+    #[error("{} cannot be written: {reason}; choose another place, or change its permissions", display_path(.path))]
     Write { path: PathBuf, reason: String },
-    /// A row that was picked more than once, for a format with one line per row of the pool.
-    #[error("{} cannot be written: row {row} was picked twice, but .parquet has one line for each row of the pool; use .csv, .jsonl or .npy", shown(.path))]
+    /// A row was picked more than once, but the format has one line per row of the pool.
+    #[error("{} cannot be written: row {row} was picked twice, but .parquet has one line per row of the pool; use .csv, .jsonl or .npy", display_path(.path))]
     PickedTwice { path: PathBuf, row: usize },
-    /// An output that is read as well.
-    #[error("{} is read and would be written over; choose another output", shown(.path))]
+    /// An output is also an input.
+    #[error("{} is an input and would be overwritten; choose another output", display_path(.path))]
     OverInput { path: PathBuf },
-    /// Something in a run's folder that no run has made.
-    #[error("{} is not a regular file but a link, a pipe or a device, and runs write to their own folder alone; remove it", shown(.path))]
+    /// The folder of a run holds something that no run has made.
+    #[error("{} is not a regular file but a link, a pipe or a device, and runs write only to files in their own folder; remove it", display_path(.path))]
     NotOurs { path: PathBuf },
-    /// An output inside a folder that is read.
-    #[error("{} lies in {}, which is read; choose an output elsewhere", shown(.path), shown(.folder))]
+    /// An output lies inside a folder that is an input.
+    #[error("{} lies in {}, which is an input; choose an output elsewhere", display_path(.path), display_path(.folder))]
     InsideInput { path: PathBuf, folder: PathBuf },
-    /// Two outputs in one file.
-    #[error("{first} and {second} both name {}; choose two files", shown(.path))]
+    /// Two outputs name the same file.
+    #[error("{first} and {second} both name {}; choose two files", display_path(.path))]
     SameOutput { path: PathBuf, first: &'static str, second: &'static str },
-    /// A file that is larger than anything of its kind.
-    #[error("{} has {found} bytes, but at most {most} are read; check that it is the right file", shown(.path))]
+    /// The file is larger than any file of its kind should be.
+    #[error("{} has {found} bytes, but at most {most} are read; check that it is the right file", display_path(.path))]
     TooLong { path: PathBuf, found: u64, most: u64 },
-    /// A pick that is no row of the pool.
-    #[error("{} cannot be written: row {row} was picked of a pool of {rows} rows; pass the pool that was selected from", shown(.path))]
+    /// A pick is not a row of the pool.
+    #[error("{} cannot be written: row {row} was picked, but the pool has {rows} rows; pass the pool that the picks came from", display_path(.path))]
     PickBeyondPool { path: PathBuf, row: usize, rows: usize },
 }
 
+/// A setting that remedies an [`Error`].
+///
+/// Rust, the command line and Python have different names for the same setting. `Display` uses the names in Rust;
+/// [`Error::phrase`] replaces them with the names of another interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Read the file by position, one block of rows at a time.
+    ReadByPosition,
+    /// Name the column of embeddings.
+    NameEmbedding,
+    /// Name the column of ids.
+    NameIds,
+    /// Say what the column in the message is for: ids, groups, labels or costs.
+    NameUse,
+    /// Say which columns of the pool do not belong to its embedding: those of ids, groups, labels or costs.
+    NameOtherUses,
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Remedy::ReadByPosition => "set `ReadOptions::access` to `Access::Read`",
+            Remedy::NameEmbedding => "name one in `ReadOptions::embedding`",
+            Remedy::NameIds => "name the column of ids in `ReadOptions::id`",
+            Remedy::NameUse => "say in `ReadOptions` what it is for (`id`, `group`, `label` or `cost`)",
+            Remedy::NameOtherUses => {
+                "name the pool's columns that have another use in its `ReadOptions` (`id`, `group`, `label` or `cost`)"
+            }
+        })
+    }
+}
+
 impl Error {
+    /// Returns the setting that remedies the error; the message ends with it. `None` if the remedy is not a setting.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Error::Unmapped { .. } | Error::CutShort { .. } | Error::MappingLost { .. } => Some(Remedy::ReadByPosition),
+            Error::NoEmbedding { .. } | Error::AmbiguousEmbedding { .. } => Some(Remedy::NameEmbedding),
+            Error::NoIds { .. } => Some(Remedy::NameIds),
+            Error::MixedColumn { .. } => Some(Remedy::NameUse),
+            Error::Lacking { .. } => Some(Remedy::NameOtherUses),
+            _ => None,
+        }
+    }
+
+    /// Returns the message with its remedy in the words of another interface.
+    ///
+    /// ```
+    /// use homing_pool::{Error, Remedy};
+    ///
+    /// let error = Error::NoIds { path: "pool.npy".into() };
+    /// assert_eq!(error.remedy(), Some(Remedy::NameIds));
+    /// let sentence = error.phrase(|_| "name its id column with `--id-column NAME`".to_owned());
+    /// assert!(sentence.starts_with("pool.npy has no ids") && sentence.ends_with("`--id-column NAME`"));
+    /// ```
+    pub fn phrase(&self, words: impl Fn(Remedy) -> String) -> String {
+        rephrase(self.to_string(), self.remedy(), words)
+    }
+
     pub(crate) fn read(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -210,94 +274,14 @@ impl Error {
     }
 }
 
-/// `path` in one line, for a message: characters that a terminal would obey are spelled out.
-pub fn shown(path: &Path) -> String {
-    let mut line = String::new();
-    for character in path.to_string_lossy().chars() {
-        if is_obeyed(character) { line.extend(character.escape_default()) } else { line.push(character) }
-    }
-    line
-}
-
-/// Whether a terminal does something at `character` other than to show it: it moves, colours, or turns the direction of writing.
-fn is_obeyed(character: char) -> bool {
-    let turns = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    character.is_control() || turns || matches!(character, '\u{2028}' | '\u{2029}')
-}
-
-/// `text` in one line of bounded length, for a message, without characters that a terminal would obey.
-pub fn one_line(text: &str) -> String {
-    const LONGEST: usize = 120;
-    let mut words = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || is_obeyed(c)).filter(|word| !word.is_empty()) {
-        if !words.is_empty() {
-            words.push(' ');
+/// Replaces the remedy at the end of `sentence` with other words.
+#[doc(hidden)]
+pub fn rephrase<R: fmt::Display + Copy>(sentence: String, remedy: Option<R>, words: impl Fn(R) -> String) -> String {
+    match remedy {
+        Some(remedy) => {
+            let problem = sentence.strip_suffix(&remedy.to_string()).expect("a message ends with its remedy");
+            format!("{problem}{}", words(remedy))
         }
-        words.push_str(word);
-        if words.len() > 4 * LONGEST {
-            break;
-        }
-    }
-    match words.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None => words,
-    }
-}
-
-/// `text` in quotes and in one line.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", one_line(text))
-}
-
-/// What a row is compared with: the rows before it, or the header before the first.
-fn before(row: usize) -> &'static str {
-    if row == 0 { "the header before it has" } else { "the rows before it have" }
-}
-
-/// A number of bytes, in words.
-fn bytes(count: u64) -> String {
-    match count {
-        0..10_000 => format!("{count} bytes"),
-        10_000..10_000_000 => format!("{} kB", count / 1000),
-        10_000_000..10_000_000_000 => format!("{} MB", count / 1_000_000),
-        _ => format!("{} GB", count / 1_000_000_000),
-    }
-}
-
-fn listed(before: &str, names: &[String], after: &str) -> String {
-    const MOST: usize = 20;
-    if names.is_empty() {
-        return if after.is_empty() { format!("{before}none") } else { String::new() };
-    }
-    let shown = names.iter().take(MOST).map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
-    let more = names.len().saturating_sub(MOST);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{before}{shown}{rest}{after}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_detail_is_one_line_of_bounded_length() {
-        assert_eq!(one_line("a\n  b\tc\u{7}"), "a b c");
-        assert_eq!(one_line(&"é".repeat(500)).chars().count(), 121);
-    }
-
-    #[test]
-    fn characters_that_a_terminal_obeys_are_spelled_out_in_paths() {
-        let path = Path::new("a\u{1b}[31m\nb\u{202e}ü c.csv");
-        assert_eq!(shown(path), "a\\u{1b}[31m\\nb\\u{202e}ü c.csv");
-        let message = Error::NotFound { path: path.to_owned() }.to_string();
-        assert!(!message.chars().any(is_obeyed), "{message}");
-    }
-
-    #[test]
-    fn names_are_listed_up_to_a_point() {
-        let names: Vec<String> = (0..23).map(|i| i.to_string()).collect();
-        assert!(listed("", &names, "").ends_with("'19' and 3 more"));
-        assert_eq!(listed("", &[], ""), "none");
-        assert_eq!(listed(" (", &[], ")"), "");
+        None => sentence,
     }
 }

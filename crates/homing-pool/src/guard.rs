@@ -1,4 +1,4 @@
-//! Calls into parsers of other crates.
+//! Guards calls of parsers in other crates against panics.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -7,10 +7,10 @@ use std::sync::Once;
 
 use crate::{Error, Result};
 
-/// Runs `parse`; an error or a panic of it means that the file at `path` is malformed.
+/// Runs `parse` and turns its error or panic into the error that the file at `path` is malformed.
 ///
-/// The parsers of the file formats index and allocate by numbers in the file, and some assert where a
-/// broken file should be an error. What they leave behind when they panic is dropped, never looked at.
+/// The parsers of the file formats use numbers from the file as indices and sizes, and some of them assert where they should
+/// return an error about a broken file. The state that a panicking parser leaves behind is dropped and never used.
 pub(crate) fn guarded<T, E: ToString>(
     path: &Path,
     format: &'static str,
@@ -19,47 +19,48 @@ pub(crate) fn guarded<T, E: ToString>(
     caught(path, format, || parse().map_err(|error| Error::malformed(path, format, &error)))
 }
 
-/// As `guarded`, for a `parse` whose errors are explained already.
+/// Like `guarded`, for a `parse` that returns errors of this crate.
 pub(crate) fn caught<T>(path: &Path, format: &'static str, parse: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_panic(parse).unwrap_or_else(|| Err(Error::malformed(path, format, "its contents contradict each other")))
 }
 
-/// What `parse` returns; none where it panics, of which nothing is printed.
+/// Runs `parse`; returns `None` if it panics, without printing the panic.
 ///
-/// For parsers of other crates, which a broken file may lead astray: what they leave behind is dropped, never looked at.
+/// This is for parsers of other crates, which may panic on a broken file. The state that they leave behind is dropped and never
+/// used.
 pub fn catch_panic<T>(parse: impl FnOnce() -> T) -> Option<T> {
-    let _silence = Silence::begin();
+    let _silenced = SilencedPanics::begin();
     catch_unwind(AssertUnwindSafe(parse)).ok()
 }
 
 thread_local! {
-    /// Whether a panic of this thread will be caught and explained.
-    static CAUGHT: Cell<bool> = const { Cell::new(false) };
+    /// Whether a panic of this thread will be caught and turned into an error.
+    static IS_SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// While it lives, panics of this thread print nothing; those of other threads do.
-struct Silence {
+/// Suppresses the messages of panics in this thread while it is alive; other threads are not affected.
+struct SilencedPanics {
     before: bool,
 }
 
-impl Silence {
+impl SilencedPanics {
     fn begin() -> Self {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let others = panic::take_hook();
             panic::set_hook(Box::new(move |panic| {
-                if !CAUGHT.get() {
+                if !IS_SILENT.get() {
                     others(panic);
                 }
             }));
         });
-        Self { before: CAUGHT.replace(true) }
+        Self { before: IS_SILENT.replace(true) }
     }
 }
 
-impl Drop for Silence {
+impl Drop for SilencedPanics {
     fn drop(&mut self) {
-        CAUGHT.set(self.before);
+        IS_SILENT.set(self.before);
     }
 }
 

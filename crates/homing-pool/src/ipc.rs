@@ -1,4 +1,4 @@
-//! Arrow IPC files, in the stream format (as Hugging Face datasets are kept) and in the file format.
+//! Reads Arrow IPC files, in the stream format (which Hugging Face datasets use) and in the file format.
 
 use std::path::Path;
 
@@ -9,46 +9,51 @@ use arrow_ipc::{Buffer as Region, root_as_message};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
-use crate::arrow::Table;
+use crate::arrow::ArrowTable;
+use crate::format::{Beginning, FormatReader};
 use crate::guard::caught;
-use crate::pool::Contents;
-use crate::room::Room;
-use crate::{Error, ReadOptions, Result};
+use crate::memory_budget::MemoryBudget;
+use crate::{Error, ReadOptions, Result, arrow, column, row_files};
 
 const FORMAT: &str = "Arrow";
 
-/// The file format is the stream format between this, with zeros up to a multiple of 8 or 64 bytes, and a footer.
-const FILE_FRONT: &[u8] = b"ARROW1\0\0";
+/// Start of a file in the file format. Padding to a multiple of 8 or 64 bytes, a stream and a footer follow.
+const FILE_MAGIC: &[u8] = b"ARROW1\0\0";
 
-/// No compressed byte of zstd or lz4 stands for more bytes.
+/// Most bytes that one compressed byte of zstd or lz4 can represent.
 const COMPRESSION_RATIO: u64 = 32 * 1024;
 
-pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
-    let mut table = None;
-    append(path, bytes, options, &mut table)?;
-    crate::parquet::finish(path, table)
-}
+pub(crate) const READER: FormatReader = FormatReader {
+    extensions: &["arrow"],
+    description: "an Arrow file",
+    beginning: Beginning::Magic(&[(b"ARROW1", "an Arrow file"), (&[0xff; 4], "an Arrow stream")]),
+    in_place: false,
+    pool: |path, store, options| arrow::read(path, &store.bytes()?, options, append),
+    column: column::arrow_column,
+    rows: row_files::arrow_table,
+    shard: Some(append),
+};
 
-/// Adds the rows of a file to `table`, which its first file makes.
-pub(crate) fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<Table>) -> Result<()> {
+/// Adds the rows of a file to `table`, which the first file creates.
+fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<ArrowTable>) -> Result<()> {
     let mut positions = None;
     batches(path, bytes, |schema, row, batch| {
         let positions = match (&positions, &mut *table) {
             (Some(positions), _) => positions,
             (None, Some(table)) => positions.insert(table.next_file(path, schema, options)?),
             (None, none) => {
-                let (new, chosen) = Table::new(path, schema, options)?;
+                let (new, chosen) = ArrowTable::new(path, schema, options)?;
                 *none = Some(new);
                 positions.insert(chosen)
             }
         };
         let Some(batch) = batch else { return Ok(()) };
         let chosen = batch.project(positions).map_err(|error| Error::malformed(path, FORMAT, &error))?;
-        table.as_mut().expect("made above").push(path, row, &chosen)
+        table.as_mut().expect("the table was created above").push(path, row, &chosen)
     })
 }
 
-/// Hands the schema, alone and with each batch and the number of its first row, to `take`.
+/// Calls `take` with the schema alone, and then with the schema, each batch and the number of its first row.
 pub(crate) fn batches(
     path: &Path,
     bytes: &Bytes,
@@ -72,10 +77,10 @@ pub(crate) fn batches(
     })
 }
 
-/// The messages in `bytes` up to the end of the stream, once their lengths are known to be true:
-/// the decoder allocates by them.
+/// Returns the messages in `bytes` up to the end of the stream after checking their lengths, because the decoder allocates
+/// memory according to them.
 fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
-    let mut start = if bytes.starts_with(FILE_FRONT) { FILE_FRONT.len() } else { 0 };
+    let mut start = if bytes.starts_with(FILE_MAGIC) { FILE_MAGIC.len() } else { 0 };
     while (8..64).contains(&start) && bytes[start..].starts_with(&[0; 8]) {
         start += 8;
     }
@@ -88,7 +93,7 @@ fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
         need(at + 4)?;
         Ok(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
     };
-    let room = Room::now();
+    let budget = MemoryBudget::now();
     let (mut at, mut ended) = (start, false);
     while at < bytes.len() {
         let mut length = number(at)?;
@@ -113,32 +118,32 @@ fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
             let mut regions = batch.buffers().into_iter().flatten();
             let claims =
                 regions.try_fold(0u64, |sum, region| Some(sum.saturating_add(inflated(&bytes[body..end], region)?)));
-            room.check(path, claims.ok_or_else(|| malformed("a compressed column claims an impossible length"))?)?;
+            budget.check(path, claims.ok_or_else(|| malformed("a compressed column claims an impossible length"))?)?;
         }
         at = end;
     }
-    // Cut between two batches, a stream is as whole as before but for its end.
+    // A stream that is cut between two batches lacks only its end marker.
     if !ended && at > start {
         return Err(malformed("it does not end as one, so it was cut short"));
     }
     Ok(bytes.slice(start..at))
 }
 
-/// Bytes that a compressed region claims to hold, or that its decoder makes of it; none if they are more than any compression
-/// could put there.
+/// Returns the number of bytes that a compressed region claims to hold, or that its decoder would produce if that is more.
+/// Returns `None` if no compression could achieve that.
 fn inflated(body: &[u8], region: &Region) -> Option<u64> {
     let start = usize::try_from(region.offset()).unwrap_or(usize::MAX);
     let length = usize::try_from(region.length()).unwrap_or(0);
-    // An empty region begins where the next one does, whose claim is not its own.
+    // An empty region begins where the next one does, and must not be mistaken for it.
     let compressed = body.get(start..).map(|rest| &rest[..length.min(rest.len())])?;
     let Some((claim, frames)) = compressed.split_first_chunk::<8>() else { return Some(0) };
     let claim = u64::try_from(i64::from_le_bytes(*claim)).unwrap_or(0);
     let possible = claim <= (compressed.len() as u64).saturating_mul(COMPRESSION_RATIO);
-    // The decoder of LZ4 goes on beyond the claim.
+    // The LZ4 decoder does not stop at the claimed length.
     possible.then(|| claim.max(lz4_frame(frames).unwrap_or(0)))
 }
 
-/// Bytes that the blocks of an LZ4 frame can hold at most; none if `bytes` are no such frame.
+/// Returns the most bytes that the blocks of an LZ4 frame can hold, or `None` if `bytes` are not such a frame.
 fn lz4_frame(bytes: &[u8]) -> Option<u64> {
     const FRAME: [u8; 4] = 0x184D_2204u32.to_le_bytes();
     const OLD_FRAME: [u8; 4] = 0x184C_2102u32.to_le_bytes();
@@ -171,15 +176,15 @@ mod tests {
 
     #[test]
     fn the_blocks_of_an_lz4_frame_are_counted() {
-        let front = |flags: u8, sizes: u8| [&[0x04, 0x22, 0x4D, 0x18, flags, sizes][..], &[0]].concat();
+        let header = |flags: u8, sizes: u8| [&[0x04, 0x22, 0x4D, 0x18, flags, sizes][..], &[0]].concat();
         let block = |size: u32| [&size.to_le_bytes()[..], &vec![7; (size & 0x7fff_ffff) as usize]].concat();
-        let frame = |front: Vec<u8>, blocks: &[u32]| {
-            [front, blocks.iter().flat_map(|&size| block(size)).collect(), vec![0; 4]].concat()
+        let frame = |header: Vec<u8>, blocks: &[u32]| {
+            [header, blocks.iter().flat_map(|&size| block(size)).collect(), vec![0; 4]].concat()
         };
-        assert_eq!(lz4_frame(&frame(front(0x60, 0x40), &[1000, 1000])), Some(2 * 64 * 1024));
-        assert_eq!(lz4_frame(&frame(front(0x60, 0x70), &[10, 0x8000_0014])), Some(10 * 255 + 20));
+        assert_eq!(lz4_frame(&frame(header(0x60, 0x40), &[1000, 1000])), Some(2 * 64 * 1024));
+        assert_eq!(lz4_frame(&frame(header(0x60, 0x70), &[10, 0x8000_0014])), Some(10 * 255 + 20));
         assert_eq!(lz4_frame(&frame(vec![0x02, 0x21, 0x4C, 0x18], &[100_000])), Some(8 << 20));
         assert_eq!(lz4_frame(b"no frame"), None);
-        assert_eq!(lz4_frame(&front(0x60, 0x40)), Some(0));
+        assert_eq!(lz4_frame(&header(0x60, 0x40)), Some(0));
     }
 }

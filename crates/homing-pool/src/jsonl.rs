@@ -1,4 +1,4 @@
-//! One JSON value a line: an object with a list in it, or a bare list.
+//! Reads JSON lines: each line is an object that holds a list, or a bare list.
 
 use std::fmt;
 use std::path::Path;
@@ -8,14 +8,27 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::error::{one_line, quoted};
-use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
+use crate::chooser::no_embedding;
+use crate::format::{Beginning, FormatReader};
+use crate::layout::{Column, Embedding, Layout, Role};
+use crate::memory_budget::MemoryBudget;
+use crate::message::{one_line, quoted};
 use crate::pool::Contents;
-use crate::room::Room;
-use crate::table::Gathered;
-use crate::{Error, ReadOptions, Result};
+use crate::table::TableBuilder;
+use crate::{Error, ReadOptions, Result, column, row_files};
 
-pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
+pub(crate) const READER: FormatReader = FormatReader {
+    extensions: &["jsonl", "ndjson"],
+    description: "a file of JSON lines",
+    beginning: Beginning::Text,
+    in_place: false,
+    pool: |path, store, options| read(path, &store.bytes()?, options),
+    column: |path, bytes, name| column::json_column(path, bytes, name),
+    rows: |path, bytes| row_files::json_lines(path, bytes),
+    shard: None,
+};
+
+fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
     let mut lines = values(path, bytes).peekable();
     match lines.next_if(|line| line.as_ref().is_ok_and(Value::is_object)) {
         Some(first) => objects(path, first?, lines, options),
@@ -23,16 +36,16 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<
     }
 }
 
-/// The values in `bytes`; blank lines are no rows.
+/// Iterates over the values in `bytes` and skips blank lines.
 pub(crate) fn values(path: &Path, bytes: &[u8]) -> impl Iterator<Item = Result<Value>> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    let room = Room::now();
+    let budget = MemoryBudget::now();
     lines.enumerate().map(move |(row, line)| {
-        room.check(path, (line.len() as u64).saturating_mul(LARGEST_RATIO))?;
-        // Only names of columns must be unique, and those stand outermost.
+        budget.check(path, (line.len() as u64).saturating_mul(LARGEST_RATIO))?;
+        // Only the names of columns must be unique, and those are the fields of the outermost object.
         let value = match line.first() {
-            Some(b'{') => serde_json::from_slice(line).map(|Unique(object)| Value::Object(object)),
+            Some(b'{') => serde_json::from_slice(line).map(|UniqueFields(object)| Value::Object(object)),
             _ => serde_json::from_slice(line),
         };
         value.map_err(|error| Error::BadRow {
@@ -46,51 +59,38 @@ pub(crate) fn values(path: &Path, bytes: &[u8]) -> impl Iterator<Item = Result<V
     })
 }
 
-/// No byte of JSON takes more bytes of memory as a value: objects of one field are the largest.
+/// Most bytes of memory per byte of JSON; objects with one field need the most.
 const LARGEST_RATIO: u64 = 128;
 
-/// An object in which no name stands twice.
-struct Unique(Map<String, Value>);
+/// An object in which no name occurs twice.
+struct UniqueFields(Map<String, Value>);
 
-impl<'de> Deserialize<'de> for Unique {
+impl<'de> Deserialize<'de> for UniqueFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Names;
-        impl<'de> Visitor<'de> for Names {
-            type Value = Unique;
+        struct ObjectVisitor;
+        impl<'de> Visitor<'de> for ObjectVisitor {
+            type Value = UniqueFields;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Unique, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<UniqueFields, A::Error> {
                 let mut object = Map::new();
                 while let Some((name, value)) = access.next_entry::<String, Value>()? {
-                    let refusal = format!("{} stands twice in it", quoted(&name));
+                    let refusal = format!("{} occurs twice in it", quoted(&name));
                     if object.insert(name, value).is_some() {
                         return Err(A::Error::custom(refusal));
                     }
                 }
-                Ok(Unique(object))
+                Ok(UniqueFields(object))
             }
         }
-        deserializer.deserialize_map(Names)
+        deserializer.deserialize_map(ObjectVisitor)
     }
 }
 
 fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &ReadOptions) -> Result<Contents> {
-    let mut gathered = Gathered::new();
-    for (row, line) in lines.enumerate() {
-        let line = line?;
-        let values = numbers(&line).ok_or_else(|| Error::BadRow {
-            path: path.to_owned(),
-            row,
-            detail: format!("{} is not a list of numbers", quoted(&line.to_string())),
-        })?;
-        gathered.embeddings.push(path, row, &values, &mut gathered.room)?;
-    }
-    if let Some(name) = options.first_name() {
-        return Err(Error::NoColumns { path: path.to_owned(), name: quoted(name) });
-    }
     let bare = Layout {
         embedding: Embedding::Column(0),
         probabilities: None,
@@ -98,10 +98,23 @@ fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &Read
         group: None,
         label: None,
         blank_labels: false,
-        cost: None,
+        numbers: Vec::new(),
         side_by_side: Vec::new(),
     };
-    gathered.finish(path, &bare)
+    let mut builder = TableBuilder::new(&bare);
+    for (row, line) in lines.enumerate() {
+        let line = line?;
+        let values = numbers(&line).ok_or_else(|| Error::BadRow {
+            path: path.to_owned(),
+            row,
+            detail: format!("{} is not a list of numbers", quoted(&line.to_string())),
+        })?;
+        builder.embeddings.push(path, row, &values, &mut builder.budget)?;
+    }
+    if let Some(name) = options.first_name() {
+        return Err(Error::NoColumns { path: path.to_owned(), name: quoted(name) });
+    }
+    builder.finish(path, &bare)
 }
 
 fn objects(
@@ -110,36 +123,38 @@ fn objects(
     rest: impl Iterator<Item = Result<Value>>,
     options: &ReadOptions,
 ) -> Result<Contents> {
-    let columns: Vec<Column> = first.as_object().into_iter().flatten().map(column).collect();
+    let columns: Vec<Column> = first.as_object().into_iter().flatten().map(field_column).collect();
     let layout = Layout::choose(path, &columns, options)?;
     let Embedding::Column(embedding) = layout.embedding else { return Err(no_embedding(path, &columns)) };
-    let mut gathered = Gathered::new();
+    let mut builder = TableBuilder::new(&layout);
     for (row, line) in std::iter::once(Ok(first)).chain(rest).enumerate() {
         let line = line?;
         let object = line.as_object().ok_or_else(|| not_an_object(path, row))?;
         let fields = Fields { path, columns: &columns, row, object };
-        let Gathered { embeddings, probabilities, ids, groups, labels, costs, room } = &mut gathered;
-        embeddings.push(path, row, &fields.list(embedding)?, room)?;
+        let TableBuilder { embeddings, probabilities, ids, groups, labels, numbers, budget } = &mut builder;
+        embeddings.push(path, row, &fields.list(embedding)?, budget)?;
         if let Some(position) = layout.probabilities {
-            probabilities.push(path, row, &fields.list(position)?, room)?;
+            probabilities.push(path, row, &fields.list(position)?, budget)?;
         }
         for (position, blank, texts) in
             [(layout.id, false, ids), (layout.group, false, groups), (layout.label, layout.blank_labels, labels)]
         {
             if let Some(position) = position {
-                room.keep(path, &fields.text(position, blank)?, texts)?;
+                budget.keep(path, &fields.text(position, blank)?, texts)?;
             }
         }
-        costs.extend(layout.cost.map(|i| fields.number(i)).transpose()?);
+        for ((_, position), column) in layout.numbers.iter().zip(numbers) {
+            column.push(fields.number(*position)?);
+        }
     }
-    gathered.finish(path, &layout)
+    builder.finish(path, &layout)
 }
 
 pub(crate) fn not_an_object(path: &Path, row: usize) -> Error {
-    Error::BadRow { path: path.to_owned(), row, detail: "it is not an object as the rows before it are".to_owned() }
+    Error::BadRow { path: path.to_owned(), row, detail: "it is not an object, unlike the rows before it".to_owned() }
 }
 
-pub(crate) fn column((name, value): (&String, &Value)) -> Column {
+pub(crate) fn field_column((name, value): (&String, &Value)) -> Column {
     let (role, kind) = match value {
         Value::Array(_) if numbers(value).is_some() => (Role::Floats, "a list of numbers"),
         Value::Array(_) => (Role::Other, "a list"),
@@ -156,7 +171,7 @@ fn numbers(value: &Value) -> Option<Vec<f64>> {
     value.as_array()?.iter().map(Value::as_f64).collect()
 }
 
-/// A text for a value that is one, or a number that has kept all its digits.
+/// Returns the text of a value that is a text, or a number whose digits are all preserved.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -166,16 +181,16 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a number may stand for several that were written with more digits than a float has, as long ids are.
+/// Whether a number may have been written with more digits than a float holds, as long ids are.
 fn is_rounded(value: &Value) -> bool {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     value.is_f64() && value.as_f64().is_some_and(|number| number.abs() >= EXACT)
 }
 
-/// Why `value` has no text.
+/// Returns the error about a value without a text.
 pub(crate) fn no_text(path: &Path, row: usize, value: &Value) -> Error {
     let detail = if is_rounded(value) {
-        format!("{value} is a number whose digits are not all kept, so it must be written as a text, in quotes")
+        format!("{value} is a number with more digits than can be preserved; write it as a text, in quotes")
     } else {
         format!("{} is not a text or a number", quoted(&value.to_string()))
     };
@@ -208,7 +223,7 @@ impl Fields<'_> {
         self.field(position, numbers, "a list of numbers")
     }
 
-    /// An empty one only where `blank` allows it.
+    /// Returns the text of a field, which may be empty only if `blank` is set.
     fn text(&self, position: usize, blank: bool) -> Result<String> {
         if let Some(value) = self.object.get(&self.columns[position].name).filter(|value| is_rounded(value)) {
             return Err(no_text(self.path, self.row, value));

@@ -1,7 +1,7 @@
-//! Pools of embeddings from files, and the picks that come out of them.
+//! Reads pools of embeddings from files, and writes picks.
 //!
-//! A pool is a matrix with a row an example, in any of the formats that embeddings are usually kept in,
-//! and optionally columns that go with it: ids, groups, costs, labels, class probabilities.
+//! A pool is a matrix with one row per example. It may have columns in addition to the embeddings: ids, groups, costs,
+//! labels and class probabilities. All the usual file formats of embeddings can be read.
 //!
 //! ```
 //! use homing_pool::{Pool, ReadOptions};
@@ -19,25 +19,27 @@
 //!
 //! # Formats
 //!
-//! | extension | embeddings are |
+//! | extension | where the embeddings are |
 //! |---|---|
-//! | `.npy` | the array, used in place |
-//! | `.npz`, `.safetensors` | a two-dimensional float array; `.safetensors` are used in place |
-//! | `.parquet`, `.arrow` (IPC stream or file) | a column of lists of floats, or the number columns side by side |
-//! | `.csv` (separated by `,`, `;` or tabs), `.tsv` | the number columns side by side, or a column of JSON lists |
-//! | `.jsonl`, `.ndjson` | a list a line, or a list in an object a line |
-//! | a directory of `.arrow` or `.parquet` shards | as in the shards, those that its `state.json` lists, or all in the order of their names |
+//! | `.npy` | in the array, which is used in place |
+//! | `.npz`, `.safetensors` | in a two-dimensional float array; that of a `.safetensors` file is used in place |
+//! | `.parquet`, `.arrow` (IPC stream or file) | in a column of lists of floats, or in number columns side by side |
+//! | `.csv` (separated by `,`, `;` or tabs), `.tsv` | in number columns side by side, or in a column of JSON lists |
+//! | `.jsonl`, `.ndjson` | in one list per line, or in a list within one object per line |
+//! | a directory of `.arrow` or `.parquet` shards | as in the shards that its `state.json` lists, or in all shards in the order of their names |
 //!
-//! The first line of a table of text names its columns unless all of it are numbers. Numbers that count up from 0 or 1 are names
-//! where nothing below them is a whole number; elsewhere they may be a row as well, and the file is refused.
+//! The first line of a text table is a header unless it consists of numbers only. Numbers that count up from 0 or 1 are a header
+//! if no value below them is a whole number; otherwise the line could also be a row, and the file is refused.
 //!
-//! A file that decodes to more than the memory that this process may use is refused ([`memory_allowed`]).
+//! A file is refused if decoding it needs more memory than this process may use ([`memory_allowed`]).
 //!
-//! Files that are used in place are mapped into memory and cost none of it, or are read a block of rows at a time where they
-//! take more than half of the memory that this process may use ([`Access`]); they must not be rewritten while the pool is in use.
+//! Files that are used in place are mapped into memory without being copied. A file that is larger than half of the memory that
+//! this process may use is read block by block instead ([`Access`]). Do not rewrite such files while the pool is in use.
 
 mod arrow;
+mod arrow_text;
 mod beside;
+mod chooser;
 mod column;
 mod csv;
 pub mod disk;
@@ -50,15 +52,18 @@ mod layout;
 mod mapped;
 mod matrix;
 mod memory;
+mod memory_budget;
+mod message;
 mod npy;
 mod npz;
+mod number_table;
+mod options;
 mod parquet;
 mod paths;
 mod picks;
 mod pool;
 mod positional;
 mod records;
-mod room;
 mod row_files;
 mod rows;
 mod safetensors;
@@ -66,21 +71,21 @@ mod shards;
 mod store;
 mod table;
 mod tensor;
-mod values;
-mod words;
 
 pub use arrow::{embedding_column, list_numbers};
 pub use beside::{check_writable, is_left_over, write_beside};
+pub use chooser::LABEL_NAMES;
 pub use column::{column_from_bytes, read_column};
-pub use error::{Error, Result, one_line, shown};
+pub use error::{Error, Remedy, Result, rephrase};
 pub use format::Format;
 pub use guard::catch_panic;
-pub use layout::LABEL_NAMES;
 pub use mapped::{explain_lost_files, map, read_file};
 pub use memory::allowed as memory_allowed;
+pub use message::{display_path, one_line};
+pub use number_table::NumberTable;
+pub use options::ReadOptions;
 pub use paths::{Paths, refuse_foreign};
-pub use picks::{Ids, PickFormat, prepare, write_picks, write_picks_csv};
-pub use pool::{Pool, ReadOptions};
+pub use picks::{PickFormat, PickIds, check_picks_writable, write_picks, write_picks_csv};
+pub use pool::Pool;
 pub use rows::RowList;
 pub use store::Access;
-pub use values::Values;

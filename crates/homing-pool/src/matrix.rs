@@ -1,13 +1,13 @@
-//! Rows of numbers, owned or viewed in the bytes of their file.
+//! Matrices of numbers, owned or viewed in the bytes of their file.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use bytes::Bytes;
 use half::{bf16, f16};
-use homing::{Embeddings, Values};
+use homing::{Embeddings, StoredValues};
 
 use crate::positional::Positional;
 
-/// The float formats.
+/// Float format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Float {
     F16,
@@ -42,14 +42,14 @@ pub(crate) enum Numbers {
     Bf16(Vec<bf16>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    /// The bytes of the file itself, aligned and in the byte order of this machine.
+    /// Bytes of the file itself, aligned and in the byte order of this machine.
     InPlace(Float, Bytes),
-    /// In the file.
+    /// Numbers that stay in the file and are read by position.
     Read(Box<Positional>),
 }
 
 impl Numbers {
-    /// The little-endian numbers in `bytes`, without a copy where their alignment allows it.
+    /// Views the little-endian numbers in `bytes`, and copies them only if their alignment requires it.
     pub(crate) fn from_le_bytes(float: Float, bytes: Bytes) -> Self {
         if Self::is_aligned(float, &bytes) {
             Numbers::InPlace(float, bytes)
@@ -58,7 +58,7 @@ impl Numbers {
         }
     }
 
-    /// Whether the little-endian numbers in `bytes` can be looked at where they are.
+    /// Whether the little-endian numbers in `bytes` can be used in place.
     pub(crate) fn is_aligned(float: Float, bytes: &[u8]) -> bool {
         let aligned = match float {
             Float::F16 | Float::Bf16 => bytemuck::try_cast_slice::<u8, u16>(bytes).is_ok(),
@@ -68,7 +68,7 @@ impl Numbers {
         aligned && cfg!(target_endian = "little")
     }
 
-    /// A copy of the numbers in `bytes`.
+    /// Copies the numbers in `bytes`.
     pub(crate) fn copied(float: Float, bytes: &[u8], big_endian: bool) -> Self {
         match float {
             Float::F16 => Numbers::F16(copied(bytes, if big_endian { f16::from_be_bytes } else { f16::from_le_bytes })),
@@ -80,14 +80,14 @@ impl Numbers {
         }
     }
 
-    /// The same numbers, column after column turned into row after row.
+    /// Converts column-major numbers to row-major order.
     pub(crate) fn transposed(&self, rows: usize, dim: usize) -> Self {
         match self.values() {
-            Values::F16(v) => Numbers::F16(transposed(v, rows, dim)),
-            Values::Bf16(v) => Numbers::Bf16(transposed(v, rows, dim)),
-            Values::F32(v) => Numbers::F32(transposed(v, rows, dim)),
-            Values::F64(v) => Numbers::F64(transposed(v, rows, dim)),
-            _ => unreachable!("columns are turned in memory"),
+            StoredValues::F16(v) => Numbers::F16(transposed(v, rows, dim)),
+            StoredValues::Bf16(v) => Numbers::Bf16(transposed(v, rows, dim)),
+            StoredValues::F32(v) => Numbers::F32(transposed(v, rows, dim)),
+            StoredValues::F64(v) => Numbers::F64(transposed(v, rows, dim)),
+            _ => unreachable!("only numbers in memory are transposed"),
         }
     }
 
@@ -102,23 +102,23 @@ impl Numbers {
         }
     }
 
-    fn values(&self) -> Values<'_> {
+    fn values(&self) -> StoredValues<'_> {
         match self {
-            Numbers::F16(v) => Values::F16(v),
-            Numbers::Bf16(v) => Values::Bf16(v),
-            Numbers::F32(v) => Values::F32(v),
-            Numbers::F64(v) => Values::F64(v),
-            Numbers::InPlace(Float::F16, bytes) => Values::F16(in_place(bytes)),
-            Numbers::InPlace(Float::Bf16, bytes) => Values::Bf16(in_place(bytes)),
-            Numbers::InPlace(Float::F32, bytes) => Values::F32(in_place(bytes)),
-            Numbers::InPlace(Float::F64, bytes) => Values::F64(in_place(bytes)),
-            Numbers::Read(source) => Values::Source(&**source),
+            Numbers::F16(v) => StoredValues::F16(v),
+            Numbers::Bf16(v) => StoredValues::Bf16(v),
+            Numbers::F32(v) => StoredValues::F32(v),
+            Numbers::F64(v) => StoredValues::F64(v),
+            Numbers::InPlace(Float::F16, bytes) => StoredValues::F16(in_place(bytes)),
+            Numbers::InPlace(Float::Bf16, bytes) => StoredValues::Bf16(in_place(bytes)),
+            Numbers::InPlace(Float::F32, bytes) => StoredValues::F32(in_place(bytes)),
+            Numbers::InPlace(Float::F64, bytes) => StoredValues::F64(in_place(bytes)),
+            Numbers::Read(source) => StoredValues::Source(&**source),
         }
     }
 }
 
 fn in_place<T: AnyBitPattern + NoUninit>(bytes: &Bytes) -> &[T] {
-    bytemuck::try_cast_slice(bytes).expect("length and alignment were tried when the view was made")
+    bytemuck::try_cast_slice(bytes).expect("length and alignment were checked when the view was made")
 }
 
 fn copied<T, const SIZE: usize>(bytes: &[u8], number: fn([u8; SIZE]) -> T) -> Vec<T> {
@@ -133,7 +133,7 @@ fn transposed<T: Copy>(columns: &[T], rows: usize, dim: usize) -> Vec<T> {
     out
 }
 
-/// At least one row of at least one number.
+/// Matrix with at least one row and at least one column.
 #[derive(Debug)]
 pub(crate) struct Matrix {
     numbers: Numbers,
@@ -141,14 +141,14 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// None if there are no numbers, or if they do not divide into rows of `dim`.
+    /// Returns `None` if there are no numbers, or if they do not divide into rows of `dim`.
     pub(crate) fn new(numbers: Numbers, dim: usize) -> Option<Self> {
         Embeddings::new(numbers.values(), dim).ok()?;
         Some(Self { numbers, dim })
     }
 
     pub(crate) fn view(&self) -> Embeddings<'_> {
-        Embeddings::new(self.numbers.values(), self.dim).expect("the shape was tried when the matrix was made")
+        Embeddings::new(self.numbers.values(), self.dim).expect("the shape was checked when the matrix was made")
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_become_rows() {
+    fn column_major_numbers_become_row_major() {
         let numbers = Numbers::F32(vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
         let matrix = Matrix::new(numbers.transposed(2, 3), 3).unwrap();
         assert_eq!(matrix.view().row(0), [1.0, 2.0, 3.0]);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_matrix() {
+    fn a_matrix_needs_numbers() {
         assert!(Matrix::new(Numbers::F32(vec![]), 3).is_none());
         assert!(Matrix::new(Numbers::F32(vec![1.0]), 0).is_none());
         assert!(Matrix::new(Numbers::F32(vec![1.0; 4]), 3).is_none());

@@ -1,10 +1,11 @@
-//! How much memory this process may use, as far as the system tells.
+//! Determines how much memory this process may use, if the system reports it.
 
 use std::fs;
 use std::path::Path;
 
-/// How many bytes of memory this process may use: the least of what the limit on the address space, the control group and
-/// the machine allow. None where the system does not tell.
+/// Returns how many bytes of memory this process may use, or `None` if the system does not report it.
+///
+/// This is the smallest of the limit on the address space, the limit of the control group and the memory of the machine.
 pub fn allowed() -> Option<u64> {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let used = kilobytes(&text("/proc/self/status"), "VmSize:");
@@ -14,20 +15,20 @@ pub fn allowed() -> Option<u64> {
     [address_space, group, machine].into_iter().flatten().min()
 }
 
-/// `ulimit -v`, in bytes.
+/// Returns the limit on the address space (`ulimit -v`) in bytes.
 fn address_limit(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The number behind `name`, which counts kilobytes; zero if it is not there.
+/// Returns the number after `name`, converted from kilobytes to bytes; zero if it is missing.
 fn kilobytes(table: &str, name: &str) -> u64 {
     let line = table.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     number.map_or(0, |number| number.saturating_mul(1024))
 }
 
-/// The least limit on memory of the control groups in `membership` and of those above them, in version 2 or 1.
+/// Returns the smallest memory limit of the control groups in `membership` and their parents, in version 2 or 1.
 fn group_limit(membership: &str, mounted: &Path) -> Option<u64> {
     let limits = membership.lines().flat_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_on_the_address_space_is_read_where_there_is_one() {
+    fn a_limit_on_the_address_space_is_read() {
         let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
                       Max address space         2048000000           unlimited            bytes     \n";
         assert_eq!(address_limit(limits), Some(2_048_000_000));

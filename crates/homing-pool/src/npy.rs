@@ -1,36 +1,48 @@
-//! NumPy's .npy files.
+//! Reads NumPy's .npy files.
 
 use std::path::Path;
 
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr};
 
+use crate::format::{Beginning, FormatReader};
 use crate::guard::guarded;
 use crate::matrix::Float;
-use crate::pool::{Columns, Contents};
+use crate::pool::{Contents, RowColumns};
 use crate::store::Store;
 use crate::tensor::{Dtype, Header, Tensor};
-use crate::{Error, ReadOptions, Result};
+use crate::{Error, ReadOptions, Result, column, row_files};
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 const FORMAT: &str = ".npy";
 
-/// NumPy itself refuses longer ones.
+pub(crate) const READER: FormatReader = FormatReader {
+    extensions: &["npy"],
+    description: "a NumPy .npy file",
+    beginning: Beginning::Magic(&[(MAGIC, "a NumPy .npy file")]),
+    in_place: true,
+    pool: read,
+    column: |path, bytes, _| column::one_dimensional(path, &tensor(path, &Store::Memory(bytes.clone()))?),
+    rows: row_files::array,
+    shard: None,
+};
+
+/// Most bytes of a header; NumPy itself refuses longer ones.
 const LONGEST_HEADER: usize = 10_000;
 
-/// The parser of headers takes exponential time in their depth; arrays of records go four deep.
+/// Most levels of nesting in a header. Parsing takes exponential time in the depth; arrays of records need four levels.
 const DEEPEST_HEADER: usize = 6;
 
-pub(crate) fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<Contents> {
+fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<Contents> {
     if let Some(name) = options.first_name() {
-        return Err(Error::NoColumns { path: path.to_owned(), name: crate::error::quoted(name) });
+        return Err(Error::NoColumns { path: path.to_owned(), name: crate::message::quoted(name) });
     }
     let embeddings = tensor(path, store)?.into_matrix(path)?;
-    Ok(Contents { embeddings, columns: Columns::default(), side_by_side: Vec::new() })
+    Ok(Contents { embeddings, columns: RowColumns::default(), side_by_side: Vec::new() })
 }
 
-/// The array in `store`, without a copy.
+/// Returns the array in `store` without copying it.
 pub(crate) fn tensor(path: &Path, store: &Store) -> Result<Tensor> {
-    let (header, start) = header(path, &store.front(12 + LONGEST_HEADER as u64)?)?;
+    let (header, start) = header(path, &store.first_bytes(12 + LONGEST_HEADER as u64)?)?;
     let start = start as u64;
     if header.dtype.size().is_none() {
         return Err(Error::Dtype { path: path.to_owned(), dtype: header.dtype.name() });
@@ -42,7 +54,7 @@ pub(crate) fn tensor(path: &Path, store: &Store) -> Result<Tensor> {
     Ok(Tensor { header, store: store.slice(start..expected) })
 }
 
-/// The header at the front of `bytes`, and how many bytes it takes.
+/// Reads the header at the start of `bytes`, and returns it with its length.
 pub(crate) fn header(path: &Path, bytes: &[u8]) -> Result<(Header, usize)> {
     let malformed = |detail: &str| Error::malformed(path, FORMAT, detail);
     let cut_short = |expected: usize| Error::Truncated {
@@ -95,7 +107,7 @@ fn dtype(plain: &TypeStr) -> Dtype {
         (TypeChar::Float, 2) => Dtype::Float(Float::F16),
         (TypeChar::Float, 4) => Dtype::Float(Float::F32),
         (TypeChar::Float, 8) => Dtype::Float(Float::F64),
-        // ml_dtypes' bfloat16 is saved as two bytes without a meaning.
+        // NumPy saves the bfloat16 of ml_dtypes as two raw bytes.
         (TypeChar::RawData, 2) => Dtype::Float(Float::Bf16),
         (TypeChar::Int, 1..=8) => Dtype::Integer { size, signed: true },
         (TypeChar::Uint, 1..=8) => Dtype::Integer { size, signed: false },

@@ -1,4 +1,4 @@
-//! NumPy's .npz archives: zip files of .npy files.
+//! Reads NumPy's .npz archives, which are zip files of .npy files.
 
 use std::io::{self, Cursor, Read};
 use std::path::Path;
@@ -6,32 +6,39 @@ use std::path::Path;
 use bytes::Bytes;
 use zip::ZipArchive;
 
+use crate::format::{Beginning, FormatReader};
 use crate::guard::{caught, guarded};
-use crate::room::Room;
+use crate::memory_budget::MemoryBudget;
 use crate::store::Store;
 use crate::tensor::{Archive, Header, Tensor};
-use crate::{Error, ReadOptions, Result, npy};
+use crate::{Error, Result, column, npy, tensor};
 
-pub(crate) const MAGIC: &[u8] = b"PK\x03\x04";
 const FORMAT: &str = ".npz";
 
-/// No deflated byte stands for more than 1032 bytes.
+pub(crate) const READER: FormatReader = FormatReader {
+    extensions: &["npz"],
+    description: "a NumPy .npz file",
+    beginning: Beginning::Magic(&[(b"PK\x03\x04", "a zip file, such as .npz")]),
+    in_place: false,
+    pool: |path, store, options| tensor::read(path, &mut Npz::open(path, &store.bytes()?)?, options),
+    column: |path, bytes, name| column::array(path, &mut Npz::open(path, bytes)?, name),
+    rows: |_, _| Ok(None),
+    shard: None,
+};
+
+/// Most bytes that one deflated byte can represent.
 const DEFLATE_RATIO: u64 = 1032;
 
-/// Enough of an entry for any header that `npy::header` accepts.
+/// Bytes of an entry that suffice for any header that `npy::header` accepts.
 const HEADER_BYTES: u64 = 12 * 1024;
 
-pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<crate::pool::Contents> {
-    crate::tensor::read(path, &mut Npz::open(path, bytes)?, options)
-}
-
-pub(crate) struct Npz<'a> {
+struct Npz<'a> {
     path: &'a Path,
     zip: ZipArchive<Cursor<Bytes>>,
-    entries: Vec<Entry>,
+    entries: Vec<NpzArray>,
 }
 
-struct Entry {
+struct NpzArray {
     name: String,
     position: usize,
     header: Header,
@@ -39,33 +46,33 @@ struct Entry {
 }
 
 impl<'a> Npz<'a> {
-    pub(crate) fn open(path: &'a Path, bytes: &Bytes) -> Result<Self> {
+    fn open(path: &'a Path, bytes: &Bytes) -> Result<Self> {
         let mut zip = guarded(path, FORMAT, || ZipArchive::new(Cursor::new(bytes.clone())))?;
         if zip.has_duplicate_names() {
-            return Err(Error::malformed(path, FORMAT, "two of its arrays have one name"));
+            return Err(Error::malformed(path, FORMAT, "two of its arrays have the same name"));
         }
         let mut entries = Vec::new();
         for position in 0..zip.len() {
-            let Some((name, front)) = guarded(path, FORMAT, || front(&mut zip, position))? else { continue };
-            if !front.starts_with(npy::MAGIC) {
+            let Some((name, bytes)) = guarded(path, FORMAT, || first_bytes(&mut zip, position))? else { continue };
+            if !bytes.starts_with(npy::MAGIC) {
                 return Err(Error::malformed(path, FORMAT, &format!("its entry '{name}' is not a .npy file")));
             }
-            let (header, start) = npy::header(path, &front)?;
-            entries.push(Entry { name, position, header, start });
+            let (header, start) = npy::header(path, &bytes)?;
+            entries.push(NpzArray { name, position, header, start });
         }
         Ok(Self { path, zip, entries })
     }
 }
 
-/// The array name and the first bytes of an entry; none for what is no array.
-fn front(zip: &mut ZipArchive<Cursor<Bytes>>, position: usize) -> io::Result<Option<(String, Vec<u8>)>> {
+/// Returns the array name and the first bytes of an entry, or `None` if the entry is not an array.
+fn first_bytes(zip: &mut ZipArchive<Cursor<Bytes>>, position: usize) -> io::Result<Option<(String, Vec<u8>)>> {
     let entry = zip.by_index(position)?;
     let file_name = String::from_utf8_lossy(entry.name_raw()).into_owned();
     let Some(name) = npyz::npz::array_name_from_file_name(&file_name) else { return Ok(None) };
     let name = name.to_owned();
-    let mut front = Vec::new();
-    entry.take(HEADER_BYTES).read_to_end(&mut front)?;
-    Ok(Some((name, front)))
+    let mut bytes = Vec::new();
+    entry.take(HEADER_BYTES).read_to_end(&mut bytes)?;
+    Ok(Some((name, bytes)))
 }
 
 impl Archive for Npz<'_> {
@@ -74,13 +81,13 @@ impl Archive for Npz<'_> {
     }
 
     fn tensor(&mut self, position: usize) -> Result<Tensor> {
-        let Entry { name, position, header, start } = &self.entries[position];
+        let NpzArray { name, position, header, start } = &self.entries[position];
         let expected = header.byte_len().map_or(u64::MAX, |length| length as u64);
         let possible = guarded(self.path, FORMAT, || {
             self.zip.by_index(*position).map(|entry| entry.compressed_size().saturating_mul(DEFLATE_RATIO))
         })?;
         if expected <= possible {
-            Room::now().check(self.path, expected)?;
+            MemoryBudget::now().check(self.path, expected)?;
         }
         let mut unpacked = || {
             let mut entry = self.zip.by_index(*position)?;
@@ -99,7 +106,7 @@ impl Archive for Npz<'_> {
             })
         })?;
         if (bytes.len() as u64) < expected {
-            let name = crate::error::quoted(name);
+            let name = crate::message::quoted(name);
             return Err(Error::malformed(self.path, FORMAT, &format!("its array {name} is cut short")));
         }
         Ok(Tensor { header: header.clone(), store: Store::Memory(Bytes::from(bytes)) })

@@ -1,4 +1,6 @@
-//! Parquet files.
+//! Reads Parquet files.
+
+mod headers;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,57 +11,56 @@ use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, LogicalType, Type};
-use parquet::column::page::PageReader;
-use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use parquet::file::serialized_reader::SerializedPageReader;
 
-use crate::arrow::Table;
+use crate::arrow::ArrowTable;
+use crate::arrow_text::{scalar_role, text_bytes, uuid_field};
+use crate::format::{Beginning, FormatReader};
 use crate::guard::caught;
 use crate::layout::Role;
-use crate::pool::Contents;
-use crate::room::Room;
-use crate::words::{scalar_role, text_bytes, uuid_field};
-use crate::{Error, ReadOptions, Result};
+use crate::memory_budget::MemoryBudget;
+use crate::{Error, ReadOptions, Result, arrow, column, row_files};
 
 pub(crate) const FORMAT: &str = "Parquet";
 
-/// Rows that are decoded at a time, fewer where so many take more than the bytes.
+/// Most rows that are decoded at a time.
 const BATCH_ROWS: u64 = 1024;
+/// Approximate limit on the bytes of a batch.
 const BATCH_BYTES: u64 = 64 << 20;
 
-pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
-    let mut table = None;
-    append(path, bytes, options, &mut table)?;
-    finish(path, table)
-}
+pub(crate) const READER: FormatReader = FormatReader {
+    extensions: &["parquet"],
+    description: "a Parquet file",
+    beginning: Beginning::Magic(&[(b"PAR1", "a Parquet file")]),
+    in_place: false,
+    pool: |path, store, options| arrow::read(path, &store.bytes()?, options, append),
+    column: column::parquet_column,
+    rows: row_files::parquet_table,
+    shard: Some(append),
+};
 
-pub(crate) fn finish(path: &Path, table: Option<Table>) -> Result<Contents> {
-    table.ok_or_else(|| Error::NoRows { path: path.to_owned() })?.finish(path)
-}
-
-/// Adds the rows of a file to `table`, which its first file makes.
-pub(crate) fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<Table>) -> Result<()> {
+/// Adds the rows of a file to `table`, which the first file creates.
+fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<ArrowTable>) -> Result<()> {
     caught(path, FORMAT, || {
         let file = File::open(path, bytes)?;
         let positions = if let Some(table) = table {
             table.next_file(path, &file.schema, options)?
         } else {
-            let (new, positions) = Table::new(path, &file.schema, options)?;
-            table.insert(new).reserve(file.rows(), room(bytes));
+            let (new, positions) = ArrowTable::new(path, &file.schema, options)?;
+            table.insert(new).reserve(file.rows(), max_reserved(bytes));
             positions
         };
-        let table = table.as_mut().expect("made above");
+        let table = table.as_mut().expect("the table was created above");
         file.batches(&positions, |row, batch| table.push(path, row, batch))
     })
 }
 
-/// A Parquet file whose batches can be had.
+/// A Parquet file whose footer has been read.
 pub(crate) struct File<'a> {
     path: &'a Path,
     bytes: &'a Bytes,
     reader: ArrowReaderMetadata,
-    /// Its columns, as its writer meant them.
+    /// Columns of the file, with the types that its writer recorded.
     pub(crate) schema: SchemaRef,
 }
 
@@ -68,6 +69,7 @@ impl<'a> File<'a> {
         if !bytes.ends_with(b"PAR1") {
             return Err(Error::malformed(path, FORMAT, "it does not end as one, so it was cut short"));
         }
+        headers::check_footer(bytes).map_err(|reason| Error::malformed(path, FORMAT, &reason))?;
         let reader = ArrowReaderMetadata::load(bytes, ArrowReaderOptions::new())
             .map_err(|error| Error::malformed(path, FORMAT, &error))?;
         let mut columns = reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
@@ -85,7 +87,7 @@ impl<'a> File<'a> {
         self.reader.metadata().file_metadata().num_rows().max(0) as usize
     }
 
-    /// Hands batches of the columns at `positions` to `take`, each with the number of its first row.
+    /// Calls `take` with each batch of the columns at `positions` and the number of its first row.
     pub(crate) fn batches(
         self,
         positions: &[usize],
@@ -93,10 +95,10 @@ impl<'a> File<'a> {
     ) -> Result<()> {
         let path = self.path;
         let malformed = |error: &dyn std::error::Error| Error::malformed(path, FORMAT, &error.to_string());
-        let metadata = self.reader.metadata().clone();
         let mask = ProjectionMask::roots(self.reader.parquet_schema(), positions.iter().copied());
-        let needed = decoded(self.bytes, &metadata, &mask).map_err(|error| malformed(&error))?;
-        Room::now().check(path, needed)?;
+        let needed = decoded(self.bytes, self.reader.metadata(), &mask)
+            .map_err(|reason| Error::malformed(path, FORMAT, &reason))?;
+        MemoryBudget::now().check(path, needed)?;
         self.check_texts(positions)?;
         let batch = BATCH_BYTES.saturating_mul(self.rows().max(1) as u64) / needed.max(1);
         let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.reader)
@@ -115,8 +117,8 @@ impl<'a> File<'a> {
 }
 
 impl File<'_> {
-    /// Refuses texts that take more memory than there is, before the first is copied: a dictionary of one long text can
-    /// stand for any number of rows.
+    /// Refuses texts that would take more memory than there is, before the first is copied: a dictionary of one long text can
+    /// serve any number of rows.
     fn check_texts(&self, positions: &[usize]) -> Result<()> {
         let malformed = |error: &dyn std::error::Error| Error::malformed(self.path, FORMAT, &error.to_string());
         let is_text = |&position: &usize| {
@@ -132,17 +134,17 @@ impl File<'_> {
             .with_batch_size(BATCH_ROWS as usize)
             .build()
             .map_err(|error| malformed(&error))?;
-        let (room, mut total) = (Room::now(), 0u64);
+        let (budget, mut total) = (MemoryBudget::now(), 0u64);
         for batch in batches {
             let batch = batch.map_err(|error| malformed(&error))?;
             total = batch.columns().iter().map(text_bytes).fold(total, u64::saturating_add);
-            room.check(self.path, total)?;
+            budget.check(self.path, total)?;
         }
         Ok(())
     }
 }
 
-/// The schema, in which columns that Parquet knows as UUIDs are known as such.
+/// Returns the schema with the columns marked that Parquet declares as UUIDs.
 fn with_uuids(reader: &ArrowReaderMetadata) -> SchemaRef {
     let stored = reader.parquet_schema().root_schema().get_fields();
     let field = |(field, stored): (&Arc<Field>, &Arc<parquet::schema::types::Type>)| {
@@ -153,7 +155,7 @@ fn with_uuids(reader: &ArrowReaderMetadata) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The same reader, but texts come as views of their pages: one that stands there once for many rows is not copied for each.
+/// Makes the reader return texts as views of their pages, to avoid copying a text for each of the rows that share it.
 fn with_views(reader: ArrowReaderMetadata) -> ArrowReaderMetadata {
     let field = |field: &Arc<Field>| match field.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 => Arc::new((**field).clone().with_data_type(DataType::Utf8View)),
@@ -166,13 +168,13 @@ fn with_views(reader: ArrowReaderMetadata) -> ArrowReaderMetadata {
     ArrowReaderMetadata::try_new(reader.metadata().clone(), options).unwrap_or(reader)
 }
 
-/// Bytes that the chosen columns decode to, by the headers of their pages: the file's own count may be anything.
-/// A page of a few bytes can stand for millions of equal values.
-fn decoded(bytes: &Bytes, metadata: &ParquetMetaData, mask: &ProjectionMask) -> ParquetResult<u64> {
-    let file = Arc::new(bytes.clone());
+/// Returns the number of bytes that the chosen columns decode to, according to the headers of their pages.
+///
+/// The headers are checked here, because the totals that the file states cannot be trusted: a page of a few bytes can represent
+/// millions of equal values.
+fn decoded(bytes: &Bytes, metadata: &ParquetMetaData, mask: &ProjectionMask) -> std::result::Result<u64, String> {
     let mut total = 0u64;
     for group in metadata.row_groups() {
-        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
         for (_, column) in group.columns().iter().enumerate().filter(|&(leaf, _)| mask.leaf_included(leaf)) {
             let width = match column.column_type() {
                 Type::BOOLEAN => 1,
@@ -181,18 +183,21 @@ fn decoded(bytes: &Bytes, metadata: &ParquetMetaData, mask: &ProjectionMask) -> 
                 Type::INT96 | Type::BYTE_ARRAY => 16,
                 Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(column.column_descr().type_length()).unwrap_or(0),
             };
-            let mut pages = SerializedPageReader::new(file.clone(), column, rows, None)?;
-            while let Some(page) = pages.peek_next_page()? {
-                let values = page.num_levels.unwrap_or(0) as u64;
-                total = total.saturating_add(values.saturating_mul(width));
-                pages.skip_next_page()?;
+            let (start, length) = column.byte_range();
+            let chunk = start as usize..start.saturating_add(length) as usize;
+            let mut pages = bytes.get(chunk).ok_or("a column lies beyond the end of the file")?;
+            while !pages.is_empty() {
+                let page = headers::page(pages)?;
+                let next = page.compressed.saturating_add(page.header as u64) as usize;
+                pages = pages.get(next..).ok_or("a page is longer than its column")?;
+                total = total.saturating_add(page.values.saturating_mul(width));
             }
         }
     }
     Ok(total)
 }
 
-/// Bytes that are worth reserving: embeddings hardly compress, so a file that claims more is wrong or unusual.
-fn room(bytes: &Bytes) -> usize {
+/// Returns how many bytes to reserve at most. Embeddings hardly compress, so a file that claims more is wrong or unusual.
+fn max_reserved(bytes: &Bytes) -> usize {
     bytes.len().saturating_mul(8)
 }

@@ -1,4 +1,4 @@
-//! The guard between what a command reads and what it writes.
+//! Checks that the outputs of a command do not overwrite its inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::beside::target;
 use crate::{Error, Result};
 
-/// The paths that a command reads and writes.
+/// Paths that a command reads and writes.
 ///
 /// ```
 /// use homing_pool::Paths;
 /// use std::path::Path;
 ///
-/// let paths = Paths::new().reads(Path::new("pool.npy")).writes("--out", Path::new("pool.npy"));
+/// let paths = Paths::new().reads(Path::new("pool.npy")).writes("the picks", Path::new("pool.npy"));
 /// let message = paths.check().unwrap_err().to_string();
-/// assert!(message.starts_with("pool.npy is read and would be written over"));
+/// assert!(message.starts_with("pool.npy is an input and would be overwritten"));
 /// ```
 #[derive(Debug, Default)]
 pub struct Paths {
@@ -23,33 +23,33 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// No paths yet.
+    /// Creates an empty set of paths.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a file or folder that is read, if there is one.
+    /// Adds an input file or folder, if there is one.
     #[must_use]
     pub fn reads<'a>(mut self, path: impl Into<Option<&'a Path>>) -> Self {
         self.inputs.extend(path.into().map(Path::to_owned));
         self
     }
 
-    /// Adds a file or folder that is written, if there is one, under the name by which the user knows it.
+    /// Adds an output file or folder, if there is one, with the name by which the user knows it.
     #[must_use]
     pub fn writes<'a>(mut self, name: &'static str, path: impl Into<Option<&'a Path>>) -> Self {
         self.outputs.extend(path.into().map(|path| (name, path.to_owned())));
         self
     }
 
-    /// Refuses an output that is an input, lies in one, or is another output as well.
+    /// Refuses an output that is an input, lies in an input folder, or is also another output.
     pub fn check(&self) -> Result<()> {
-        let inputs: Vec<Place> = self.inputs.iter().map(|path| Place::of(path)).collect();
+        let inputs: Vec<FileIdentity> = self.inputs.iter().map(|path| FileIdentity::of(path)).collect();
         let linked: Vec<Vec<PathBuf>> = self.inputs.iter().map(|path| linked_from(path)).collect();
-        // A link to nothing is written through, so that its end is the output.
+        // Writing follows a link even if its destination does not exist yet, so that destination is the output.
         let end = |path: &PathBuf| target(path).unwrap_or_else(|_| path.clone());
-        let outputs: Vec<Place> = self.outputs.iter().map(|(_, path)| Place::of(&end(path))).collect();
+        let outputs: Vec<FileIdentity> = self.outputs.iter().map(|(_, path)| FileIdentity::of(&end(path))).collect();
         for (i, (output, (name, path))) in outputs.iter().zip(&self.outputs).enumerate() {
             let path = || path.clone();
             for ((input, folder), linked) in inputs.iter().zip(&self.inputs).zip(&linked) {
@@ -68,7 +68,7 @@ impl Paths {
     }
 }
 
-/// What the symbolic links in a folder, and in those in it, lead to.
+/// Returns the destinations of the symbolic links in a folder and its subfolders.
 fn linked_from(folder: &Path) -> Vec<PathBuf> {
     let mut linked = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -84,8 +84,9 @@ fn linked_from(folder: &Path) -> Vec<PathBuf> {
     linked
 }
 
-/// Refuses a path at which something else than a file or a folder is: in a folder that only this program writes to, links and
-/// pipes are somebody else's.
+/// Refuses a path that exists but is neither a file nor a folder.
+///
+/// This is for folders that only this program writes to, where a link or a pipe must have been created by somebody else.
 pub fn refuse_foreign(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() && !found.is_dir() => Err(Error::NotOurs { path: path.to_owned() }),
@@ -93,25 +94,25 @@ pub fn refuse_foreign(path: &Path) -> Result<()> {
     }
 }
 
-/// What a path stands for, under whatever name.
-struct Place {
-    /// Without symbolic links, as far as the path exists.
+/// Identity of a file, independent of the name under which it is accessed.
+struct FileIdentity {
+    /// Path without symbolic links, as far as it exists.
     path: PathBuf,
-    /// The file system and the number of the file in it, which all of its names share.
+    /// File system and inode number, which all names of the file share.
     file: Option<(u64, u64)>,
 }
 
-impl Place {
+impl FileIdentity {
     fn of(path: &Path) -> Self {
         Self { path: resolved(path), file: identity(path) }
     }
 
-    fn is(&self, other: &Place) -> bool {
+    fn is(&self, other: &FileIdentity) -> bool {
         self.path == other.path || (self.file.is_some() && self.file == other.file)
     }
 }
 
-/// The path without symbolic links, as far as it exists.
+/// Resolves symbolic links in the part of the path that exists.
 fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let existing = absolute.ancestors().find_map(|above| Some((above, fs::canonicalize(above).ok()?)));
@@ -160,7 +161,7 @@ mod tests {
         for name in names {
             let pool = at("pool.npy");
             let message = message(&Paths::new().reads(&*pool).writes("--out", &*at(name)));
-            assert!(message.contains("is read and would be written over"), "{name}: {message}");
+            assert!(message.contains("is an input and would be overwritten"), "{name}: {message}");
         }
         assert_eq!(message(&Paths::new().reads(&*at("pool.npy")).writes("--out", &*at("picks.csv"))), "");
     }
@@ -183,7 +184,7 @@ mod tests {
         fs::write(at("real.parquet"), "x").unwrap();
         symlink("../../real.parquet", at("shards/deep/part-1.parquet")).unwrap();
         let over = message(&Paths::new().reads(&*at("shards")).writes("--out", &*at("real.parquet")));
-        assert!(over.contains("is read and would be written over"), "{over}");
+        assert!(over.contains("is an input and would be overwritten"), "{over}");
         symlink("shards/part-9.parquet", at("out.parquet")).unwrap();
         let inside = message(&Paths::new().reads(&*at("shards")).writes("--out", &*at("out.parquet")));
         assert!(inside.contains("lies in"), "{inside}");

@@ -1,4 +1,4 @@
-//! Picks, written in the format that their file's extension asks for.
+//! Writes picks in the format that the file extension determines.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -16,21 +16,21 @@ use npyz::WriterBuilder;
 use crate::beside::{check_writable, write_beside};
 use crate::{Error, Result};
 
-/// How picks are kept.
+/// File format of picks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PickFormat {
-    /// `rank,index,id,score,information,variance_left`, a line a pick.
+    /// One line per pick: `rank,index,id,score,information,variance_left`.
     Csv,
-    /// The same, an object a line.
+    /// One object per line, with the same fields as the CSV.
     Jsonl,
-    /// A row for each row of the pool: `id`, `selected`, `step` and `gain`.
+    /// One row per row of the pool: `id`, `selected`, `step` and `gain`.
     Parquet,
-    /// The picked rows' indices in the order of their ranks, as int64.
+    /// Indices of the picked rows in the order of their ranks, as int64.
     Npy,
 }
 
 impl PickFormat {
-    /// The format that the extension of `path` stands for.
+    /// Returns the format for the extension of `path`.
     pub fn of(path: &Path) -> Result<Self> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         match extension.as_deref() {
@@ -45,20 +45,20 @@ impl PickFormat {
 
 /// How the ids of picks are written.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ids<'a> {
-    /// The pool's ids; a row without one is called by its index.
+pub struct PickIds<'a> {
+    /// Ids of the pool; without them, the id of a row is its index.
     pub of_rows: Option<&'a [String]>,
-    /// Whether CSV gets an apostrophe before an id that a spreadsheet would take for a formula.
+    /// Whether CSV has an apostrophe before each id that a spreadsheet would interpret as a formula.
     pub csv_safe: bool,
 }
 
-impl<'a> From<Option<&'a [String]>> for Ids<'a> {
+impl<'a> From<Option<&'a [String]>> for PickIds<'a> {
     fn from(of_rows: Option<&'a [String]>) -> Self {
         Self { of_rows, csv_safe: false }
     }
 }
 
-impl Ids<'_> {
+impl PickIds<'_> {
     fn id(self, index: usize) -> String {
         self.of_rows.and_then(|ids| ids.get(index)).cloned().unwrap_or_else(|| index.to_string())
     }
@@ -69,39 +69,51 @@ impl Ids<'_> {
     }
 }
 
-/// Whether an id in a file is the id of a row, or that id as [`Ids::csv_safe`] writes it.
+/// Whether an id in a file equals the id of a row, possibly with the apostrophe that [`PickIds::csv_safe`] adds.
 pub(crate) fn names(written: &str, id: &str) -> bool {
     written == id || unquoted(written) == Some(id)
 }
 
-/// An id without the apostrophe that [`Ids::csv_safe`] puts before it.
+/// Removes the apostrophe that [`PickIds::csv_safe`] puts before an id.
 pub(crate) fn unquoted(written: &str) -> Option<&str> {
     written.strip_prefix('\'').filter(|id| is_formula(id))
 }
 
-/// Whether a spreadsheet that opens a CSV file would compute a cell with this text.
+/// Whether a spreadsheet that opens a CSV file would evaluate a cell with this text.
 fn is_formula(text: &str) -> bool {
     text.starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
-/// Makes sure, before the work, that picks can be written to `path` after it.
-pub fn prepare(path: &Path) -> Result<PickFormat> {
+/// Checks before a selection that its picks can be written to `path`.
+pub fn check_picks_writable(path: &Path) -> Result<PickFormat> {
     let format = PickFormat::of(path)?;
     check_writable(path)?;
     Ok(format)
 }
 
 /// Writes `picks` from a pool of `rows` rows to `path`.
-pub fn write_picks<'a>(path: &Path, picks: &[Pick], rows: usize, ids: impl Into<Ids<'a>>) -> Result<()> {
+///
+/// ```
+/// use homing::Pick;
+/// use homing_pool::{RowList, write_picks};
+///
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("picks.csv");
+/// let picks = [Pick { rank: 1, row: 7, score: 0.5, information: 0.5, variance_left: None }];
+/// write_picks(&path, &picks, 10, None)?;
+/// assert_eq!(RowList::open(&path)?.rows_of(None)?, Some(vec![7]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_picks<'a>(path: &Path, picks: &[Pick], rows: usize, ids: impl Into<PickIds<'a>>) -> Result<()> {
     let (format, ids) = (PickFormat::of(path)?, ids.into());
     let rows = ids.of_rows.map_or(rows, |ids| rows.min(ids.len()));
-    if let Some(pick) = picks.iter().find(|pick| pick.index >= rows) {
-        return Err(Error::PickBeyondPool { path: path.to_owned(), row: pick.index, rows });
+    if let Some(pick) = picks.iter().find(|pick| pick.row >= rows) {
+        return Err(Error::PickBeyondPool { path: path.to_owned(), row: pick.row, rows });
     }
     if format == PickFormat::Parquet {
         let mut picked = HashSet::new();
-        if let Some(pick) = picks.iter().find(|pick| !picked.insert(pick.index)) {
-            return Err(Error::PickedTwice { path: path.to_owned(), row: pick.index });
+        if let Some(pick) = picks.iter().find(|pick| !picked.insert(pick.row)) {
+            return Err(Error::PickedTwice { path: path.to_owned(), row: pick.row });
         }
     }
     write_beside(path, |file| match format {
@@ -112,16 +124,16 @@ pub fn write_picks<'a>(path: &Path, picks: &[Pick], rows: usize, ids: impl Into<
     })
 }
 
-/// Writes `picks` as CSV, for standard output or any other place.
-pub fn write_picks_csv<'a>(out: impl Write, picks: &[Pick], ids: impl Into<Ids<'a>>) -> io::Result<()> {
+/// Writes `picks` as CSV to any writer, such as standard output.
+pub fn write_picks_csv<'a>(out: impl Write, picks: &[Pick], ids: impl Into<PickIds<'a>>) -> io::Result<()> {
     let ids = ids.into();
     let mut out = ::csv::Writer::from_writer(out);
     out.write_record(["rank", "index", "id", "score", "information", "variance_left"])?;
     for pick in picks {
         out.write_record([
             pick.rank.to_string(),
-            pick.index.to_string(),
-            ids.csv(pick.index),
+            pick.row.to_string(),
+            ids.csv(pick.row),
             pick.score.to_string(),
             pick.information.to_string(),
             pick.variance_left.map(|share| share.to_string()).unwrap_or_default(),
@@ -131,7 +143,7 @@ pub fn write_picks_csv<'a>(out: impl Write, picks: &[Pick], ids: impl Into<Ids<'
 }
 
 #[derive(serde::Serialize)]
-struct Line {
+struct PickRecord {
     rank: usize,
     index: usize,
     id: String,
@@ -140,10 +152,10 @@ struct Line {
     variance_left: Option<f64>,
 }
 
-fn jsonl(mut out: impl Write, picks: &[Pick], ids: Ids<'_>) -> io::Result<()> {
+fn jsonl(mut out: impl Write, picks: &[Pick], ids: PickIds<'_>) -> io::Result<()> {
     for pick in picks {
-        let &Pick { rank, index, score, information, variance_left } = pick;
-        let line = Line { rank, index, id: ids.id(index), score, information, variance_left };
+        let &Pick { rank, row: index, score, information, variance_left } = pick;
+        let line = PickRecord { rank, index, id: ids.id(index), score, information, variance_left };
         serde_json::to_writer(&mut out, &line)?;
         out.write_all(b"\n")?;
     }
@@ -153,12 +165,12 @@ fn jsonl(mut out: impl Write, picks: &[Pick], ids: Ids<'_>) -> io::Result<()> {
 fn npy(out: impl Write, picks: &[Pick]) -> io::Result<()> {
     let shape = [picks.len() as u64];
     let mut out = npyz::WriteOptions::<i64>::new().default_dtype().shape(&shape).writer(out).begin_nd()?;
-    out.extend(picks.iter().map(|pick| pick.index as i64))?;
+    out.extend(picks.iter().map(|pick| pick.row as i64))?;
     out.finish()
 }
 
-fn parquet(out: impl Write + Send, picks: &[Pick], rows: usize, ids: Ids<'_>) -> io::Result<()> {
-    /// Keeps the texts of a batch within the 2 GiB that their offsets reach.
+fn parquet(out: impl Write + Send, picks: &[Pick], rows: usize, ids: PickIds<'_>) -> io::Result<()> {
+    /// Rows per batch, to keep the texts of a batch within the 2 GiB that their offsets can address.
     const BATCH: usize = 64 * 1024;
     let schema = Arc::new(Schema::new(vec![
         Field::new("id", DataType::Utf8, false),
@@ -168,7 +180,7 @@ fn parquet(out: impl Write + Send, picks: &[Pick], rows: usize, ids: Ids<'_>) ->
     ]));
     let mut picked: Vec<Option<&Pick>> = vec![None; rows];
     for pick in picks {
-        picked[pick.index] = Some(pick);
+        picked[pick.row] = Some(pick);
     }
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut writer = ArrowWriter::try_new(out, schema.clone(), Some(properties))?;

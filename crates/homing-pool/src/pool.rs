@@ -1,4 +1,4 @@
-//! Embeddings and what goes with them.
+//! Pools: embeddings and the columns that belong to them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,199 +6,192 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use homing::Embeddings;
 
-use crate::error::quoted;
-use crate::layout::ID_NAMES;
 use crate::mapped::map;
 use crate::matrix::Matrix;
+use crate::message::quoted;
 use crate::picks::unquoted;
 use crate::store::{Access, Store};
-use crate::{Error, Format, Result, csv, ipc, jsonl, npy, npz, parquet, safetensors, shards};
+use crate::{Error, Format, ReadOptions, Result, shards};
 
-/// The names of the columns to read, and how. Those left out are found where that is possible:
-/// embeddings and ids by their usual names, the rest not at all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReadOptions {
-    /// A row of floats a row; found as `embedding`, `embeddings`, `vector`, `features`, `emb`, or as the only one.
-    pub embedding: Option<String>,
-    /// Columns of numbers that are the embeddings side by side, in a table with a header and without a column of lists; all of
-    /// those that have no other use if none are named.
-    pub side_by_side: Vec<String>,
-    /// Whether the columns of ids, groups and labels may be missing although they are named.
-    pub optional: bool,
-    /// A text or number a row that names it; found as `id`, `ids`, `_id` or `uid`.
-    pub id: Option<String>,
-    /// A text or number a row, equal for rows that belong together.
-    pub group: Option<String>,
-    /// A number a row.
-    pub cost: Option<String>,
-    /// A text or number a row.
-    pub label: Option<String>,
-    /// Whether a row of a table may lack its label, which then reads as an empty text.
-    pub blank_labels: bool,
-    /// A row of floats a row, one for each class.
-    pub probabilities: Option<String>,
-    /// How the numbers of a `.npy` or `.safetensors` file are looked at.
-    pub access: Access,
-}
-
-impl ReadOptions {
-    pub(crate) fn first_name(&self) -> Option<&str> {
-        let optional = [&self.id, &self.group, &self.label];
-        let needed = [&self.embedding, &self.cost, &self.probabilities];
-        let optional = optional.into_iter().filter(|_| !self.optional);
-        needed.into_iter().chain(optional).find_map(Option::as_deref)
-    }
-
-    /// Whether a column of this name is asked for, or has the usual name of ids.
-    pub(crate) fn names(&self, column: &str) -> bool {
-        let asked = [&self.embedding, &self.cost, &self.probabilities, &self.id, &self.group, &self.label];
-        ID_NAMES.contains(&column) || asked.into_iter().any(|name| name.as_deref() == Some(column))
+/// Refuses to read the file at `path` by position, which is possible only for files that are used in place.
+fn refuse_reading(path: &Path, access: Access) -> Result<()> {
+    match access {
+        Access::Read => Err(Error::NotByPosition { path: path.to_owned() }),
+        Access::Auto | Access::Map => Ok(()),
     }
 }
 
-/// An id, with a word on blanks around it, which a line of text does not show.
+/// Quotes an id and mentions spaces around it, which the quoted line does not show.
 fn quoted_id(id: &str) -> String {
-    let blanks = if id == id.trim() { "" } else { ", with blanks around it," };
+    let blanks = if id == id.trim() { "" } else { ", with spaces around it," };
     format!("{}{blanks}", quoted(id))
 }
 
-/// Columns that go with embeddings, each as long as they are.
+/// Columns of a pool in addition to the embeddings, each with one value per row.
 #[derive(Debug, Default)]
-pub(crate) struct Columns {
+pub(crate) struct RowColumns {
     pub(crate) ids: Option<Vec<String>>,
     pub(crate) groups: Option<Vec<String>>,
     pub(crate) labels: Option<Vec<String>>,
-    pub(crate) costs: Option<Vec<f64>>,
+    /// Columns of numbers, with their names.
+    pub(crate) numbers: Vec<(String, Vec<f64>)>,
     pub(crate) probabilities: Option<Matrix>,
 }
 
-/// What a reader finds in a file.
+/// Contents of a file.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(crate) embeddings: Matrix,
-    pub(crate) columns: Columns,
-    /// The columns that the embeddings were made of, where those are several of a table with a header.
+    pub(crate) columns: RowColumns,
+    /// Columns that the embeddings were made of, if they are several columns of a table with a header.
     pub(crate) side_by_side: Vec<String>,
 }
 
-/// Bytes that tell a format.
-pub(crate) const FRONT: u64 = 4096;
+/// Number of bytes at the start of a file that identify its format.
+pub(crate) const FORMAT_BYTES: u64 = 4096;
 
-/// A matrix of embeddings from a file, and the columns read with it.
+/// Matrix of embeddings from a file, with the columns that were read along with it.
 #[derive(Debug)]
 pub struct Pool {
     path: PathBuf,
     format: Format,
-    contents: Contents,
+    /// Name of the column of costs.
+    cost: Option<String>,
+    contents: Box<Contents>,
 }
 
 impl Pool {
-    /// Reads the file at `path`, or the dataset of shards when it is a directory.
+    /// Reads the file at `path`, or the dataset of shards if it is a directory.
+    ///
+    /// ```
+    /// use homing_pool::{Pool, ReadOptions};
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// let path = directory.path().join("pool.jsonl");
+    /// std::fs::write(&path, "{\"id\": \"first\", \"vector\": [1, 2]}\n{\"id\": \"second\", \"vector\": [3, 4]}\n")?;
+    ///
+    /// let pool = Pool::open(&path, &ReadOptions::default())?;
+    /// assert_eq!(pool.embeddings().row(0), [1.0, 2.0]);
+    /// assert_eq!(pool.index_of_ids(&["second".to_owned()])?, [1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Self> {
-        let decoded = || match options.access {
-            Access::Read => Err(Error::NotByPosition { path: path.to_owned() }),
-            Access::Auto | Access::Map => Ok(()),
-        };
         if path.is_dir() {
-            decoded()?;
+            refuse_reading(path, options.access)?;
             let (format, contents) = shards::read(path, options)?;
-            return Ok(Self { path: path.to_owned(), format, contents });
+            return Ok(Self {
+                path: path.to_owned(),
+                format,
+                cost: options.cost.clone(),
+                contents: Box::new(contents),
+            });
         }
-        let format = match Format::of(path) {
-            Err(_) if !path.exists() => return Err(Error::NotFound { path: path.to_owned() }),
-            format => format?,
-        };
-        let store = match format {
-            Format::Npy | Format::Safetensors => Store::open(path, options.access)?,
-            _ => decoded().and_then(|()| map(path)).map(Store::Memory)?,
+        let format = Format::of_file(path)?;
+        let store = if format.is_used_in_place() {
+            Store::open(path, options.access)?
+        } else {
+            refuse_reading(path, options.access)?;
+            Store::Memory(map(path)?)
         };
         Self::parse(path, format, &store, options)
     }
 
-    /// Reads `bytes` as if they were a file's.
+    /// Reads `bytes` as the contents of a file.
     #[doc(hidden)]
     pub fn from_bytes(format: Format, bytes: Vec<u8>, options: &ReadOptions) -> Result<Self> {
         Self::parse(Path::new("bytes"), format, &Store::Memory(Bytes::from(bytes)), options)
     }
 
     pub(crate) fn parse(path: &Path, format: Format, store: &Store, options: &ReadOptions) -> Result<Self> {
-        format.check(path, &store.front(FRONT)?)?;
-        let contents = match format {
-            Format::Npy => npy::read(path, store, options),
-            Format::Safetensors => safetensors::read(path, store, options),
-            Format::Npz => npz::read(path, &store.bytes()?, options),
-            Format::Parquet => parquet::read(path, &store.bytes()?, options),
-            Format::Arrow => ipc::read(path, &store.bytes()?, options),
-            Format::Csv | Format::Tsv => csv::read(path, &store.bytes()?, format, options),
-            Format::Jsonl => jsonl::read(path, &store.bytes()?, options),
-        }?;
-        Ok(Self { path: path.to_owned(), format, contents })
+        format.check(path, &store.first_bytes(FORMAT_BYTES)?)?;
+        let contents = (format.reader().pool)(path, store, options)?;
+        Ok(Self { path: path.to_owned(), format, cost: options.cost.clone(), contents: Box::new(contents) })
     }
 
-    /// The embeddings, a row an example. They may hold values that are not finite:
-    /// [`Embeddings::check_finite`] tells.
+    /// Returns the embeddings, one row per example.
+    ///
+    /// They may hold values that are not finite; [`Embeddings::check_finite`] checks that.
     pub fn embeddings(&self) -> Embeddings<'_> {
         self.contents.embeddings.view()
     }
 
-    /// The columns of numbers that the embeddings are made of; none where they are one column or array.
+    /// Returns the columns of numbers that the embeddings are made of; empty if they are one column or array.
     pub fn side_by_side(&self) -> &[String] {
         &self.contents.side_by_side
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.contents.embeddings.rows()
     }
 
-    /// Values a row.
+    /// Returns the number of values per row.
     pub fn dim(&self) -> usize {
         self.contents.embeddings.dim()
     }
 
-    /// The rows' names.
+    /// Returns the id of each row.
     pub fn ids(&self) -> Option<&[String]> {
         self.contents.columns.ids.as_deref()
     }
 
-    /// The group that each row belongs to.
+    /// Returns the group of each row.
     pub fn groups(&self) -> Option<&[String]> {
         self.contents.columns.groups.as_deref()
     }
 
-    /// The rows' labels.
+    /// Returns the label of each row.
     pub fn labels(&self) -> Option<&[String]> {
         self.contents.columns.labels.as_deref()
     }
 
-    /// The rows' costs.
+    /// Returns the cost of each row.
     pub fn costs(&self) -> Option<&[f64]> {
-        self.contents.columns.costs.as_deref()
+        self.numbers(self.cost.as_deref()?)
     }
 
-    /// The rows' class probabilities, rows × classes.
+    /// Returns the column of this name if it is one of the [`ReadOptions::numbers`].
+    ///
+    /// ```
+    /// use homing_pool::{Pool, ReadOptions};
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// let path = directory.path().join("targets.csv");
+    /// std::fs::write(&path, "x,y,weight\n0.5,1,0.25\n2,3,0.75\n")?;
+    ///
+    /// let pool = Pool::open(&path, &ReadOptions::default().numbers(["weight".to_owned()]))?;
+    /// assert_eq!(pool.numbers("weight").unwrap(), [0.25, 0.75]);
+    /// assert_eq!(pool.dim(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn numbers(&self, name: &str) -> Option<&[f64]> {
+        let columns = &self.contents.columns.numbers;
+        columns.iter().find(|(column, _)| column == name).map(|(_, numbers)| &numbers[..])
+    }
+
+    /// Returns the class probabilities, rows × classes.
     pub fn probabilities(&self) -> Option<Embeddings<'_>> {
         self.contents.columns.probabilities.as_ref().map(Matrix::view)
     }
 
-    /// Where the pool was read from.
+    /// Returns the path from which the pool was read.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How the pool is kept.
+    /// Returns the format of the file.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The embeddings' number type, such as `float32`.
+    /// Returns the number type of the embeddings, such as `float32`.
     pub fn dtype(&self) -> &'static str {
         self.contents.embeddings.float().name()
     }
 
-    /// Whether the embeddings are used in place, in the mapped file, rather than held in memory.
+    /// Whether the embeddings are used in place in the mapped file instead of being copied to memory.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.format, Format::Npy | Format::Safetensors) && self.contents.embeddings.is_in_place()
+        self.format.is_used_in_place() && self.contents.embeddings.is_in_place()
     }
 
     /// Whether the embeddings stay in their file and are read by position.
@@ -206,7 +199,7 @@ impl Pool {
         self.contents.embeddings.is_read()
     }
 
-    /// The rows that `ids` name, in their order.
+    /// Returns the rows with these ids, in the order of `ids`.
     pub fn index_of_ids(&self, ids: &[String]) -> Result<Vec<usize>> {
         let path = || self.path.clone();
         let known = self.ids().ok_or_else(|| Error::NoIds { path: path() })?;

@@ -1,34 +1,34 @@
-//! Numbers that stay in their file and are read when they are asked for.
+//! Numbers that stay in their file and are read on demand.
 
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use homing::{RowSource, Values};
+use homing::{RowSource, StoredValues};
 
 use crate::matrix::Float;
-use crate::store::Span;
+use crate::store::FileRange;
 
-/// Bytes that one read fetches at most, where they have to be converted.
+/// Most bytes that one read fetches if they have to be converted.
 const PIECE: usize = 1 << 20;
 
 thread_local! {
-    /// Bytes of a file, aligned for every number format.
+    /// Buffer for bytes of a file, aligned for every number format.
     static BUFFER: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Numbers of one format in a file.
 #[derive(Debug)]
 pub(crate) struct Positional {
-    span: Span,
+    span: FileRange,
     float: Float,
     big_endian: bool,
-    /// The first failure; nothing is read after it.
+    /// First failure, after which nothing more is read.
     failure: OnceLock<String>,
 }
 
 impl Positional {
-    pub(crate) fn new(span: Span, float: Float, big_endian: bool) -> Self {
+    pub(crate) fn new(span: FileRange, float: Float, big_endian: bool) -> Self {
         Self { span, float, big_endian, failure: OnceLock::new() }
     }
 
@@ -36,22 +36,22 @@ impl Positional {
         self.float
     }
 
-    /// Reads the bytes of the numbers from `start` on, in the byte order of this machine; zeros if that fails.
+    /// Reads the bytes of the numbers from `start` on, in the byte order of this machine. If that fails, fills `out` with zeros.
     fn fetch(&self, start: usize, out: &mut [u8]) {
         let size = self.float.size();
         if self.failure.get().is_none() {
             match self.span.read((start * size) as u64, out) {
                 Ok(()) if self.big_endian == cfg!(target_endian = "big") => return,
                 Ok(()) => return out.chunks_exact_mut(size).for_each(<[u8]>::reverse),
-                // Of several threads that fail at once, one is first.
+                // If several threads fail at once, the first one sets the failure.
                 Err(error) => _ = self.failure.set(error.to_string()),
             }
         }
         out.fill(0);
     }
 
-    /// Hands over `count` numbers from `start` on in pieces: each one's distance from `start`, and its numbers.
-    fn pieces(&self, start: usize, count: usize, mut each: impl FnMut(Range<usize>, Values<'_>)) {
+    /// Calls `each` with `count` numbers from `start` on in pieces, each with its range relative to `start`.
+    fn pieces(&self, start: usize, count: usize, mut each: impl FnMut(Range<usize>, StoredValues<'_>)) {
         let (size, most) = (self.float.size(), PIECE / self.float.size());
         BUFFER.with_borrow_mut(|buffer| {
             for done in (0..count).step_by(most) {
@@ -61,10 +61,10 @@ impl Positional {
                 let bytes = &mut bytemuck::cast_slice_mut::<u64, u8>(buffer)[..length];
                 self.fetch(start + done, bytes);
                 let values = match self.float {
-                    Float::F16 => Values::F16(bytemuck::cast_slice(bytes)),
-                    Float::Bf16 => Values::Bf16(bytemuck::cast_slice(bytes)),
-                    Float::F32 => Values::F32(bytemuck::cast_slice(bytes)),
-                    Float::F64 => Values::F64(bytemuck::cast_slice(bytes)),
+                    Float::F16 => StoredValues::F16(bytemuck::cast_slice(bytes)),
+                    Float::Bf16 => StoredValues::Bf16(bytemuck::cast_slice(bytes)),
+                    Float::F32 => StoredValues::F32(bytemuck::cast_slice(bytes)),
+                    Float::F64 => StoredValues::F64(bytemuck::cast_slice(bytes)),
                 };
                 each(piece, values);
             }

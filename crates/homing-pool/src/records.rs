@@ -1,28 +1,28 @@
-//! The lines of tables of text: what separates their fields, and whether the first one names the columns.
+//! Records of text tables: finds the separator of the fields and decides whether the first line is a header.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use ::csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 
-use crate::error::one_line;
-use crate::{Error, Format, Result};
+use crate::message::one_line;
+use crate::{Error, Result};
 
-/// The records of a file, each told by its row number when it cannot be read.
+/// Records of a file. An error about a record names its row.
 pub(crate) struct Records<'a> {
     path: &'a Path,
     bytes: &'a [u8],
     reader: Reader<&'a [u8]>,
-    /// Where the last record begins.
+    /// Offset at which the last record begins.
     start: usize,
     pub(crate) row: usize,
     pub(crate) separator: u8,
 }
 
 impl<'a> Records<'a> {
-    /// Of a `.csv` file, which may be separated by commas, semicolons or tabs, or of a `.tsv` file.
-    pub(crate) fn new(path: &'a Path, bytes: &'a [u8], format: Format) -> Self {
-        let separator = if format == Format::Tsv { b'\t' } else { separator(bytes) };
+    /// Reads a table whose fields are separated by `given` or, without it, by commas, semicolons or tabs.
+    pub(crate) fn new(path: &'a Path, bytes: &'a [u8], given: Option<u8>) -> Self {
+        let separator = given.unwrap_or_else(|| separator(bytes));
         Self { path, bytes, reader: reader(bytes, separator), start: 0, row: 0, separator }
     }
 
@@ -56,7 +56,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Refuses a last record that ends within quotes: they have swallowed all lines below.
+    /// Refuses a last record that ends within quotes, because the quotes have swallowed all lines below them.
     fn refuse_open_quote(&self) -> Result<()> {
         match open_quote(self.bytes, self.start, self.separator) {
             None => Ok(()),
@@ -68,7 +68,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Where a quote opens that is not closed before the end, in the record that begins at `start`.
+/// Returns the offset of a quote that is not closed before the end, in the record that begins at `start`.
 fn open_quote(bytes: &[u8], start: usize, separator: u8) -> Option<usize> {
     let front = if start == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { start };
     let (mut opened, mut begins, mut filled) = (None, true, false);
@@ -81,7 +81,7 @@ fn open_quote(bytes: &[u8], start: usize, separator: u8) -> Option<usize> {
                 _ => {}
             }
         } else if byte == b'\n' || byte == b'\r' {
-            // Blank lines before a record belong to none.
+            // Blank lines between records belong to no record.
             if filled {
                 return None;
             }
@@ -100,8 +100,10 @@ fn reader(bytes: &[u8], separator: u8) -> Reader<&[u8]> {
     ReaderBuilder::new().has_headers(false).delimiter(separator).from_reader(bytes)
 }
 
-/// What separates the fields: a comma, unless only another one divides the first two lines into equally many fields, or
-/// unless semicolons stand between numbers with a decimal comma.
+/// Returns the separator of the fields.
+///
+/// This is a comma, unless only another separator divides the first two lines into equally many fields, or unless semicolons
+/// separate numbers with a decimal comma.
 fn separator(bytes: &[u8]) -> u8 {
     let divides = |separator: u8| {
         let mut lines = reader(bytes, separator).into_records();
@@ -120,31 +122,31 @@ fn separator(bytes: &[u8]) -> u8 {
     }
 }
 
-/// Whether `field` is a number but for the comma in place of its point.
+/// Whether `field` is a number with a comma instead of a decimal point.
 pub(crate) fn has_decimal_comma(field: &str) -> bool {
     field.matches(',').count() == 1 && number(&field.replace(',', ".")).is_some()
 }
 
-/// The number in a field, with or without blanks around it.
+/// Parses the number in a field, ignoring spaces around it.
 pub(crate) fn number(field: &str) -> Option<f64> {
     field.trim().parse().ok()
 }
 
-/// The field as it is, unless it is blank. Blanks around a text are part of it: two ids may differ by nothing else.
+/// Returns the field unchanged, or `None` if it is blank. Spaces around a text belong to it: two ids may differ only in them.
 pub(crate) fn filled(field: &str) -> Option<&str> {
     Some(field).filter(|field| !field.trim().is_empty())
 }
 
-/// What the first line of a table may be.
+/// Kind of the first line of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstLine {
-    /// The columns' names: some field is no number, or the first is empty and the others count up, as pandas writes them.
+    /// Names of the columns: some field is not a number, or the first is empty and the others count up, as pandas writes them.
     Names,
     /// Numbers that count up from 0, as pandas names columns, or from 1.
     Counting,
-    /// Other whole numbers, no two alike, such as years.
+    /// Other distinct whole numbers, such as years.
     Whole,
-    /// Whole numbers of which some begin with a zero, such as `001`.
+    /// Whole numbers, some of which begin with a zero, such as `001`.
     Padded,
     /// Any other numbers.
     Row,
@@ -169,9 +171,11 @@ impl FirstLine {
         }
     }
 
-    /// Whether it names the columns. Numbers that count up do where nothing below them is a whole number, and are refused
-    /// elsewhere, since they may be either; so are other whole numbers where nothing below them is one. Numbers that begin
-    /// with a zero do where nothing below them is written so.
+    /// Whether the first line is a header.
+    ///
+    /// Numbers that count up are a header if no value below them is a whole number; otherwise they may also be a row, and the
+    /// table is refused. Other whole numbers are refused if no value below them is a whole number. Numbers that begin with a
+    /// zero are a header if no number below them begins so.
     pub(crate) fn is_header<'a>(
         self,
         path: &Path,
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_count_up_are_told_by_what_stands_below_them() {
+    fn counting_numbers_are_a_header_if_no_whole_number_is_below_them() {
         for first in [["0", "1"], ["1", "2"]] {
             assert!(headed(&first, &[&["0.5", "1e3"], &["", "2.0"]]).unwrap());
             for below in [&[&["0.5", "3"][..]][..], &[&["4", "5"]], &[]] {
@@ -265,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_separator_is_the_one_that_divides() {
+    fn the_separator_divides_lines_into_equally_many_fields() {
         for (text, expected) in [
             ("x,y\n1,2\n", b','),
             ("x;y\n1;2\n", b';'),

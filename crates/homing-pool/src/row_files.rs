@@ -1,4 +1,4 @@
-//! The readers of row lists, a function a format; none where a file names no rows, but may hold embeddings.
+//! Readers of row lists, one function per format. They return `None` if a file names no rows but may hold embeddings.
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::arrow::kind;
-use crate::error::quoted;
+use crate::arrow_text::{ColumnPlace, each_text, scalar_role};
+use crate::chooser::positions;
 use crate::guard::caught;
-use crate::layout::positions;
+use crate::memory_budget::MemoryBudget;
+use crate::message::quoted;
 use crate::records::{Records, filled};
-use crate::room::Room;
 use crate::store::Store;
 use crate::tensor::Dtype;
-use crate::words::{Place, each_text, scalar_role};
-use crate::{Error, Format, Result, RowList, ipc, jsonl, npy, parquet};
+use crate::{Error, Result, RowList, ipc, jsonl, npy, parquet};
 
-/// What the column of row numbers is called, and that of ids.
+/// Names of the columns of row indices and of ids.
 const NAMES: [&str; 2] = ["index", "id"];
 
 pub(crate) fn array(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
@@ -29,7 +29,7 @@ pub(crate) fn array(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
     match (&tensor.header.dtype, tensor.header.shape.len()) {
         (Dtype::Integer { .. }, 1) => {
             let indices = tensor.integers(path)?.into_iter().enumerate();
-            // As picks are written, so that an array is never one of ids.
+            // An array always holds indices, as picks are written, and never ids.
             let indices = indices
                 .map(|(row, value)| usize::try_from(value).map_err(|_| not_an_index(path, row, &value.to_string())));
             Ok(Some(RowList::Indices(indices.collect::<Result<_>>()?)))
@@ -47,14 +47,14 @@ fn not_an_index(path: &Path, row: usize, value: &str) -> Error {
     Error::NotAnIndex { path: path.to_owned(), row, value: quoted(value) }
 }
 
-/// One index or id a line, with or without the word for what they are before them.
+/// Reads one index or id per line; a first line may say which of the two they are.
 pub(crate) fn lines(path: &Path, bytes: &[u8]) -> Result<RowList> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::NotRows { path: path.to_owned(), found: "it is not UTF-8 text".to_owned() })?;
-    let (mut texts, mut room) = (Vec::new(), Room::now());
+    let (mut texts, mut budget) = (Vec::new(), MemoryBudget::now());
     let mut lines = text.trim_start_matches('\u{feff}').lines().filter_map(filled).peekable();
     let header = lines.next_if(|line| NAMES.contains(&line.trim())).map(str::trim);
-    lines.try_for_each(|line| room.keep(path, line, &mut texts))?;
+    lines.try_for_each(|line| budget.keep(path, line, &mut texts))?;
     match header {
         None => Ok(unheaded(path, texts)),
         Some("id") => Ok(RowList::Ids(texts)),
@@ -62,7 +62,7 @@ pub(crate) fn lines(path: &Path, bytes: &[u8]) -> Result<RowList> {
     }
 }
 
-/// Numbers, if all texts are written as such, or else ids as they stand there: blanks around one are part of it.
+/// Returns numbers if all texts are whole numbers, and otherwise ids. Spaces around an id belong to it.
 fn unheaded(path: &Path, texts: Vec<String>) -> RowList {
     let number = |text: &String| text.trim().parse().ok().filter(|number: &usize| number.to_string() == text.trim());
     match texts.iter().map(number).collect() {
@@ -76,17 +76,17 @@ fn indices(path: &Path, texts: &[String]) -> Result<Vec<usize>> {
     texts.iter().enumerate().map(index).collect()
 }
 
-pub(crate) fn text_table(path: &Path, bytes: &[u8], format: Format) -> Result<Option<RowList>> {
-    let mut records = Records::new(path, bytes, format);
+pub(crate) fn text_table(path: &Path, bytes: &[u8], separator: Option<u8>) -> Result<Option<RowList>> {
+    let mut records = Records::new(path, bytes, separator);
     let Some(first) = records.next()? else { return Ok(Some(RowList::Indices(Vec::new()))) };
-    let (mut texts, mut ids, mut room) = (Vec::new(), Vec::new(), Room::now());
+    let (mut texts, mut ids, mut budget) = (Vec::new(), Vec::new(), MemoryBudget::now());
     if !first.iter().any(|field| NAMES.contains(&field.trim())) {
         if first.len() > 1 {
             return Ok(None);
         }
-        room.keep(path, &first[0], &mut texts)?;
+        budget.keep(path, &first[0], &mut texts)?;
         while let Some(record) = records.next()? {
-            room.keep(path, &record[0], &mut texts)?;
+            budget.keep(path, &record[0], &mut texts)?;
         }
         return Ok(Some(unheaded(path, texts)));
     }
@@ -96,7 +96,7 @@ pub(crate) fn text_table(path: &Path, bytes: &[u8], format: Format) -> Result<Op
     while let Some(record) = records.next()? {
         for (position, texts) in [(index, &mut texts), (id, &mut ids)] {
             if let Some(position) = position {
-                room.keep(path, &record[position], texts)?;
+                budget.keep(path, &record[position], texts)?;
             }
         }
     }
@@ -104,10 +104,10 @@ pub(crate) fn text_table(path: &Path, bytes: &[u8], format: Format) -> Result<Op
     Ok(Some(headed(indices, id.map(|_| ids))))
 }
 
-/// Row numbers, ids, or both side by side.
+/// Combines the columns of row indices and ids, of which one may be missing.
 fn headed(indices: Option<Vec<usize>>, ids: Option<Vec<String>>) -> RowList {
     match (indices, ids) {
-        (Some(indices), Some(ids)) => RowList::Named { indices, ids },
+        (Some(indices), Some(ids)) => RowList::IndicesAndIds { indices, ids },
         (Some(indices), None) => RowList::Indices(indices),
         (None, ids) => RowList::Ids(ids.unwrap_or_default()),
     }
@@ -125,7 +125,7 @@ pub(crate) fn json_lines(path: &Path, bytes: &[u8]) -> Result<Option<RowList>> {
     if !bare && columns == [false; 2] {
         return Ok(None);
     }
-    let (mut texts, mut ids, mut room) = (Vec::new(), Vec::new(), Room::now());
+    let (mut texts, mut ids, mut budget) = (Vec::new(), Vec::new(), MemoryBudget::now());
     for (row, value) in values.enumerate() {
         let value = value?;
         let text = |found: Option<&Value>, column: &str| {
@@ -134,11 +134,11 @@ pub(crate) fn json_lines(path: &Path, bytes: &[u8]) -> Result<Option<RowList>> {
             jsonl::text(value).ok_or_else(|| jsonl::no_text(path, row, value))
         };
         if bare {
-            room.keep(path, &text(Some(&value), "a number or text")?, &mut texts)?;
+            budget.keep(path, &text(Some(&value), "a number or text")?, &mut texts)?;
         }
-        for (there, name, texts) in [(columns[0], NAMES[0], &mut texts), (columns[1], NAMES[1], &mut ids)] {
-            if there {
-                room.keep(path, &text(value.get(name), name)?, texts)?;
+        for (exists, name, texts) in [(columns[0], NAMES[0], &mut texts), (columns[1], NAMES[1], &mut ids)] {
+            if exists {
+                budget.keep(path, &text(value.get(name), name)?, texts)?;
             }
         }
     }
@@ -149,20 +149,20 @@ pub(crate) fn json_lines(path: &Path, bytes: &[u8]) -> Result<Option<RowList>> {
     Ok(Some(headed(indices, columns[1].then_some(ids))))
 }
 
-/// The columns of an Arrow table that name rows, and the rows that they have named so far.
-struct Naming<'a> {
+/// Columns of an Arrow table that name rows, and the rows that were read from them so far.
+struct RowNames<'a> {
     path: &'a Path,
     schema: SchemaRef,
-    /// Row numbers, or a truth value a row of the pool.
+    /// Column of row indices, or of one truth value per row of the pool.
     index: Option<usize>,
     id: Option<usize>,
     indices: Vec<usize>,
     ids: Vec<String>,
-    room: Room,
+    budget: MemoryBudget,
 }
 
-impl<'a> Naming<'a> {
-    /// None where no column names rows.
+impl<'a> RowNames<'a> {
+    /// Finds the columns; returns `None` if no column names rows.
     fn find(path: &'a Path, schema: &SchemaRef) -> Result<Option<Self>> {
         let columns = positions(path, schema.fields().iter().map(|field| field.name().as_str()))?;
         let column = |name: &str, is: fn(&DataType) -> bool| {
@@ -185,17 +185,18 @@ impl<'a> Naming<'a> {
             return Ok(None);
         }
         let schema = schema.clone();
-        Ok(Some(Self { path, schema, index, id, indices: Vec::new(), ids: Vec::new(), room: Room::now() }))
+        Ok(Some(Self { path, schema, index, id, indices: Vec::new(), ids: Vec::new(), budget: MemoryBudget::now() }))
     }
 
-    /// The columns to read, in the order of the table.
+    /// Returns the columns to read, in the order of the table.
     fn positions(&self) -> Vec<usize> {
         let mut positions: Vec<usize> = self.index.into_iter().chain(self.id).collect();
         positions.sort_unstable();
         positions
     }
 
-    /// Adds what a batch names whose first row is `row`; `column` has its columns by their position in the whole table.
+    /// Adds the rows that a batch names. `row` is the first row of the batch, and `column` returns a column by its position in the
+    /// whole table.
     fn push<'b>(&mut self, row: usize, column: impl Fn(usize) -> &'b ArrayRef) -> Result<()> {
         let (path, schema) = (self.path, self.schema.clone());
         let null = |position: usize, at: usize| Error::Null {
@@ -211,7 +212,7 @@ impl<'a> Naming<'a> {
             }
             if *array.data_type() == DataType::Boolean {
                 let selected = array.as_boolean().values();
-                self.room.grow(path, &mut self.indices, selected.count_set_bits(), 0)?;
+                self.budget.grow(path, &mut self.indices, selected.count_set_bits(), 0)?;
                 self.indices.extend(selected.set_indices().map(|at| row + at));
                 chosen = Some(selected);
             } else {
@@ -221,7 +222,7 @@ impl<'a> Naming<'a> {
         let Some(position) = self.id else { return Ok(()) };
         let array = column(position);
         let nulls = array.logical_nulls();
-        let place = Place { path, row, field: schema.field(position) };
+        let place = ColumnPlace { path, row, field: schema.field(position) };
         let mut at = 0;
         each_text(place, array, |text| {
             let (is_chosen, is_null) =
@@ -230,14 +231,14 @@ impl<'a> Naming<'a> {
             match (is_chosen, is_null) {
                 (false, _) => Ok(()),
                 (true, true) => Err(null(position, at - 1)),
-                (true, false) => self.room.keep(path, text, &mut self.ids),
+                (true, false) => self.budget.keep(path, text, &mut self.ids),
             }
         })
     }
 
     fn push_indices(&mut self, row: usize, array: &ArrayRef) -> Result<()> {
         let numbers = cast(array, &DataType::Int64).map_err(|error| Error::malformed(self.path, "Arrow", &error))?;
-        self.room.grow(self.path, &mut self.indices, numbers.len(), 0)?;
+        self.budget.grow(self.path, &mut self.indices, numbers.len(), 0)?;
         for (at, value) in numbers.as_primitive::<Int64Type>().iter().enumerate() {
             let index = value.and_then(|value| usize::try_from(value).ok());
             let found = || value.map_or_else(|| "too large".to_owned(), |value| value.to_string());
@@ -255,12 +256,12 @@ pub(crate) fn parquet_table(path: &Path, bytes: &Bytes) -> Result<Option<RowList
     caught(path, parquet::FORMAT, || {
         let file = parquet::File::open(path, bytes)?;
         let schema = file.schema.clone();
-        let Some(mut naming) = Naming::find(path, &schema)? else { return Ok(None) };
-        let positions = naming.positions();
+        let Some(mut row_names) = RowNames::find(path, &schema)? else { return Ok(None) };
+        let positions = row_names.positions();
         file.batches(&positions, |row, batch| {
-            naming.push(row, |position| batch.column(positions.partition_point(|&other| other < position)))
+            row_names.push(row, |position| batch.column(positions.partition_point(|&other| other < position)))
         })?;
-        Ok(Some(naming.finish()))
+        Ok(Some(row_names.finish()))
     })
 }
 
@@ -268,12 +269,12 @@ pub(crate) fn arrow_table(path: &Path, bytes: &Bytes) -> Result<Option<RowList>>
     let mut found = None;
     ipc::batches(path, bytes, |schema, row, batch| {
         if found.is_none() {
-            found = Some(Naming::find(path, schema)?);
+            found = Some(RowNames::find(path, schema)?);
         }
         match (&mut found, batch) {
-            (Some(Some(naming)), Some(batch)) => naming.push(row, |position| batch.column(position)),
+            (Some(Some(row_names)), Some(batch)) => row_names.push(row, |position| batch.column(position)),
             _ => Ok(()),
         }
     })?;
-    Ok(found.flatten().map(Naming::finish))
+    Ok(found.flatten().map(RowNames::finish))
 }

@@ -1,30 +1,44 @@
-//! Safetensors files.
+//! Reads safetensors files.
 
 use std::path::Path;
 
 use safetensors::Dtype as Stored;
 use safetensors::tensor::{Metadata, TensorInfo};
 
+use crate::format::{Beginning, FormatReader};
 use crate::guard::guarded;
 use crate::matrix::Float;
-use crate::pool::Contents;
 use crate::store::Store;
 use crate::tensor::{Archive, Dtype, Header, Tensor};
-use crate::{Error, ReadOptions, Result};
+use crate::{Error, Result, column, tensor};
 
 const FORMAT: &str = "safetensors";
 
-pub(crate) fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<Contents> {
-    crate::tensor::read(path, &mut tensors(path, store)?, options)
+pub(crate) const READER: FormatReader = FormatReader {
+    extensions: &["safetensors"],
+    description: "a safetensors file",
+    beginning: Beginning::Accepted(begins),
+    in_place: true,
+    pool: |path, store, options| tensor::read(path, &mut tensors(path, store)?, options),
+    column: |path, bytes, name| column::array(path, &mut tensors(path, &Store::Memory(bytes.clone()))?, name),
+    rows: |_, _| Ok(None),
+    shard: None,
+};
+
+/// Whether `bytes` may be the length of a header and its first character.
+fn begins(bytes: &[u8]) -> bool {
+    const LONGEST_HEADER: u64 = 100_000_000;
+    let Some(front) = bytes.first_chunk::<8>() else { return false };
+    u64::from_le_bytes(*front) <= LONGEST_HEADER && bytes.get(8).is_none_or(|&byte| byte == b'{')
 }
 
-pub(crate) struct Tensors(Vec<(String, Tensor)>);
+struct Tensors(Vec<(String, Tensor)>);
 
-/// The tensors in `store`, without a copy, in the order of their names.
-pub(crate) fn tensors(path: &Path, store: &Store) -> Result<Tensors> {
+/// Returns the tensors in `store` in the order of their names, without copying them.
+fn tensors(path: &Path, store: &Store) -> Result<Tensors> {
     let found = store.len();
     let truncated = |expected| Error::Truncated { path: path.to_owned(), expected, found };
-    let front = store.front(8)?;
+    let front = store.first_bytes(8)?;
     let Some(length) = front.first_chunk::<8>() else { return Err(truncated(8)) };
     let start = u64::from_le_bytes(*length).saturating_add(8);
     if start > found {

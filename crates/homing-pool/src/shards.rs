@@ -1,7 +1,7 @@
-//! A directory of shards, such as Hugging Face datasets' `save_to_disk` writes.
+//! Reads a directory of shards, such as `save_to_disk` of Hugging Face datasets writes.
 //!
-//! Where its `state.json` lists the shards, these are read, in its order, and no others. Elsewhere all are, in the order of
-//! their names; where those say how many there are (`data-00000-of-00003`), none may be missing.
+//! If its `state.json` lists the shards, exactly these are read, in that order. Otherwise all shards are read in the order of
+//! their names. If the names say how many shards there are (`data-00000-of-00003`), none may be missing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,14 +10,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::error::quoted;
+use crate::format::ShardReader;
 use crate::mapped::{map, read_file};
+use crate::message::quoted;
 use crate::pool::Contents;
-use crate::{Error, Format, ReadOptions, Result, ipc, parquet};
+use crate::{Error, Format, ReadOptions, Result, arrow};
 
 const STATE: &str = "state.json";
 
-/// Bytes of the longest list of shards that is read.
+/// Most bytes that a list of shards may have.
 const LONGEST_STATE: u64 = 64 << 20;
 
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(Format, Contents)> {
@@ -26,34 +27,30 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(Format, Conten
         None => found(path)?,
     };
     let mut table = None;
-    for Shard { path, format } in &shards {
+    for Shard { path, format, append } in &shards {
         let bytes = map(path)?;
         format.check(path, &bytes)?;
-        match format {
-            Format::Parquet => parquet::append(path, &bytes, options, &mut table)?,
-            _ => ipc::append(path, &bytes, options, &mut table)?,
-        }
+        append(path, &bytes, options, &mut table)?;
     }
-    Ok((shards[0].format, parquet::finish(path, table)?))
+    Ok((shards[0].format, arrow::finish(path, table)?))
 }
 
 #[derive(Debug)]
 struct Shard {
     path: PathBuf,
     format: Format,
+    append: ShardReader,
 }
 
 impl Shard {
-    /// None where the file at `path` is no shard.
+    /// Returns `None` if the file at `path` is not a shard.
     fn of(path: PathBuf) -> Option<Self> {
-        match Format::of(&path) {
-            Ok(format @ (Format::Arrow | Format::Parquet)) => Some(Self { path, format }),
-            _ => None,
-        }
+        let format = Format::of(&path).ok()?;
+        Some(Self { path, format, append: format.reader().shard? })
     }
 }
 
-/// The shards that the dataset's own list names, at least one; none where there is no list.
+/// Returns the shards that the dataset's own list names, at least one, or `None` if there is no list.
 fn listed(path: &Path) -> Result<Option<Vec<Shard>>> {
     let state_path = path.join(STATE);
     if !state_path.exists() {
@@ -65,16 +62,16 @@ fn listed(path: &Path) -> Result<Option<Vec<Shard>>> {
     if !matches!(state.get("_indices_data_files"), None | Some(Value::Null)) {
         return Err(Error::IndicesMapping { path: path.to_owned() });
     }
-    // Others may call a file so, too.
+    // Other programs may write a file of this name, too.
     let Some(files) = state.get("_data_files") else { return Ok(None) };
     let files =
         files.as_array().filter(|files| !files.is_empty()).ok_or_else(|| malformed("it lists no data files"))?;
     let shard = |file: &Value| {
         let name = file.get("filename").and_then(Value::as_str).unwrap_or_default();
-        // A list of this folder names files of this folder.
+        // The list may name only files of its own folder.
         let shard = path.join(name);
         if shard.file_name() != Some(OsStr::new(name)) {
-            return Err(malformed(&format!("it lists {}, which is no name of a file", quoted(name))));
+            return Err(malformed(&format!("it lists {}, which is not a file name", quoted(name))));
         }
         if !shard.exists() {
             return Err(Error::MissingShard { path: shard, list: state_path.clone() });
@@ -85,7 +82,7 @@ fn listed(path: &Path) -> Result<Option<Vec<Shard>>> {
     files.iter().map(shard).collect::<Result<_>>().map(Some)
 }
 
-/// The shards in the directory at `path`, at least one, in the order of their names.
+/// Returns the shards in the directory at `path`, at least one, in the order of their names.
 fn found(path: &Path) -> Result<Vec<Shard>> {
     let unreadable = |source| Error::read(path, source);
     let (mut shards, mut directories) = (Vec::new(), Vec::new());
@@ -95,7 +92,7 @@ fn found(path: &Path) -> Result<Vec<Shard>> {
         let entry = entry.path();
         if entry.is_dir() {
             directories.push(name);
-        // `datasets` leaves the results of earlier steps beside the shards.
+        // `datasets` leaves cached results of earlier steps next to the shards.
         } else if !name.starts_with("cache-") {
             shards.extend(Shard::of(entry));
         }
@@ -109,7 +106,7 @@ fn found(path: &Path) -> Result<Vec<Shard>> {
     Ok(shards)
 }
 
-/// Refuses shards whose names say that there are more of them than these.
+/// Refuses shards whose names imply that some are missing.
 fn refuse_gaps(path: &Path, shards: &[Shard]) -> Result<()> {
     let mut series: BTreeMap<(&str, u64), Vec<u64>> = BTreeMap::new();
     for shard in shards {
@@ -120,7 +117,7 @@ fn refuse_gaps(path: &Path, shards: &[Shard]) -> Result<()> {
     for ((before, count), mut numbers) in series {
         numbers.sort_unstable();
         numbers.dedup();
-        // Some count from 0 and some from 1.
+        // Some programs count shards from 0 and some from 1.
         let first = u64::from(!numbers.contains(&0) && numbers.contains(&count));
         if let Some(number) = (first..first.saturating_add(count)).find(|number| numbers.binary_search(number).is_err())
         {
@@ -131,7 +128,7 @@ fn refuse_gaps(path: &Path, shards: &[Shard]) -> Result<()> {
     Ok(())
 }
 
-/// What stands before `-00002-of-00005` in a name, and the two numbers.
+/// Splits a name such as `data-00002-of-00005` into its prefix and the two numbers.
 fn numbered(stem: &str) -> Option<(&str, u64, u64)> {
     let (before, after) = stem.rsplit_once("-of-")?;
     let (before, number) = before.rsplit_once('-')?;

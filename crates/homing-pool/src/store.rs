@@ -1,4 +1,4 @@
-//! A file's bytes: in memory, mapped into it, or read when they are asked for.
+//! Bytes of a file, which are in memory, mapped, or read on demand.
 
 use std::fs::File;
 use std::io;
@@ -12,33 +12,33 @@ use crate::mapped::{map, open};
 use crate::memory::allowed;
 use crate::{Error, Result};
 
-/// How the numbers of a `.npy` or `.safetensors` file are looked at.
+/// How the numbers of a `.npy` or `.safetensors` file are accessed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Mapped, unless the file takes more than half of the memory that this process may use; then read.
+    /// Mapped, unless the file is larger than half of the memory that this process may use; then read by position.
     #[default]
     Auto,
     /// Mapped into the address space, whatever the file's size.
     Map,
-    /// Read by position, a block of rows at a time.
+    /// Read by position, one block of rows at a time.
     Read,
 }
 
-/// Bytes, and where they are.
+/// Bytes in memory or in a file.
 #[derive(Debug, Clone)]
 pub(crate) enum Store {
-    /// In memory or mapped into it.
+    /// Bytes that are in memory or mapped.
     Memory(Bytes),
-    /// In a file.
-    File(Span),
+    /// Bytes that stay in a file.
+    File(FileRange),
 }
 
 impl Store {
-    /// The bytes of the file at `path`.
+    /// Opens the file at `path`.
     pub(crate) fn open(path: &Path, access: Access) -> Result<Self> {
         let (file, length) = open(path)?;
         let read = match access {
-            // A mapping that its own numbers push out again is slower than reads: a fault fetches its surroundings too.
+            // If a mapping does not fit into memory, it is slower than reads, because a page fault also fetches nearby pages.
             Access::Auto => allowed().is_some_and(|allowed| length > allowed / 2),
             Access::Map => false,
             Access::Read => true,
@@ -46,7 +46,7 @@ impl Store {
         let mapped = if read { None } else { Some(map(path)) };
         match (mapped, access) {
             (None, _) | (Some(Err(Error::TooLarge { .. })), Access::Auto) => {
-                Ok(Store::File(Span::new(path, file, length)))
+                Ok(Store::File(FileRange::new(path, file, length)))
             }
             (Some(Err(Error::TooLarge { path })), _) => Err(Error::Unmapped { path }),
             (Some(mapped), _) => mapped.map(Store::Memory),
@@ -60,12 +60,12 @@ impl Store {
         }
     }
 
-    /// The first bytes, at most `most`.
-    pub(crate) fn front(&self, most: u64) -> Result<Bytes> {
+    /// Returns the first bytes, at most `most`.
+    pub(crate) fn first_bytes(&self, most: u64) -> Result<Bytes> {
         self.slice(0..most.min(self.len())).bytes()
     }
 
-    /// The same bytes in memory.
+    /// Returns all bytes in memory.
     pub(crate) fn bytes(&self) -> Result<Bytes> {
         match self {
             Store::Memory(bytes) => Ok(bytes.clone()),
@@ -73,7 +73,7 @@ impl Store {
         }
     }
 
-    /// Some of the bytes.
+    /// Returns a part of the bytes.
     pub(crate) fn slice(&self, range: Range<u64>) -> Self {
         match self {
             Store::Memory(bytes) => Store::Memory(bytes.slice(range.start as usize..range.end as usize)),
@@ -84,13 +84,13 @@ impl Store {
 
 /// Part of an open file.
 #[derive(Debug, Clone)]
-pub(crate) struct Span {
+pub(crate) struct FileRange {
     file: Arc<File>,
     path: Arc<PathBuf>,
     range: Range<u64>,
 }
 
-impl Span {
+impl FileRange {
     fn new(path: &Path, file: File, length: u64) -> Self {
         Self { file: Arc::new(file), path: Arc::new(path.to_owned()), range: 0..length }
     }
@@ -126,14 +126,14 @@ impl Span {
         })
     }
 
-    /// Has the system fetch bytes that are about to be read, so that many fetches run at once.
+    /// Asks the system to fetch bytes that are about to be read, which lets many fetches run at once.
     ///
-    /// Bytes in sequence need none of this: the system reads ahead of them by itself, in larger pages.
+    /// Sequential reads do not need this, because the system reads ahead by itself and in larger pages.
     pub(crate) fn announce(&self, range: Range<u64>) {
         let range = self.slice(range).range;
         #[cfg(target_os = "linux")]
         if let Some(length) = std::num::NonZeroU64::new(range.end - range.start) {
-            // Advice may be ignored, and so may its failure.
+            // The system may ignore this advice, so a failure does not matter.
             let _ = rustix::fs::fadvise(&*self.file, range.start, Some(length), rustix::fs::Advice::WillNeed);
         }
         #[cfg(not(target_os = "linux"))]

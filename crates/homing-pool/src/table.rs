@@ -1,4 +1,4 @@
-//! Rows as they come out of a table, batch after batch.
+//! Collects the rows of a table, which arrive batch by batch.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use half::f16;
 
 use crate::layout::Layout;
 use crate::matrix::{Float, Matrix, Numbers};
-use crate::pool::{Columns, Contents};
-use crate::room::Room;
+use crate::memory_budget::MemoryBudget;
+use crate::pool::{Contents, RowColumns};
 use crate::{Error, Result};
 
-/// A float type that tables have.
+/// A float type that tables can hold.
 pub(crate) trait Element: Copy {
     const FLOAT: Float;
 
@@ -33,36 +33,36 @@ element!(f16, F16);
 element!(f32, F32);
 element!(f64, F64);
 
-/// A matrix that grows by rows; its first row sets its type and width.
+/// A matrix that grows row by row. The first row sets its type and width.
 #[derive(Debug, Default)]
-pub(crate) struct Growing {
+pub(crate) struct MatrixBuilder {
     matrix: Option<(Numbers, usize)>,
-    /// Values to make room for at once.
+    /// Most values to reserve memory for at once.
     pub(crate) most_reserved: usize,
 }
 
-impl Growing {
-    /// Adds rows of `width` values each; `row` is the number of the first, for messages.
+impl MatrixBuilder {
+    /// Adds rows of `width` values each; `row` is the number of the first row, for messages.
     pub(crate) fn extend<T: Element>(
         &mut self,
         path: &Path,
         row: usize,
         width: usize,
         values: &[T],
-        room: &mut Room,
+        budget: &mut MemoryBudget,
     ) -> Result<()> {
         let dim = self.width(path, row, width, T::FLOAT)?;
         debug_assert!(values.len().is_multiple_of(dim));
         let most_reserved = self.most_reserved;
         let all = self.values(path)?;
-        room.grow(path, all, values.len(), most_reserved)?;
+        budget.grow(path, all, values.len(), most_reserved)?;
         all.extend_from_slice(values);
         Ok(())
     }
 
     /// Adds one row.
-    pub(crate) fn push(&mut self, path: &Path, row: usize, values: &[f64], room: &mut Room) -> Result<()> {
-        self.extend(path, row, values.len(), values, room)
+    pub(crate) fn push(&mut self, path: &Path, row: usize, values: &[f64], budget: &mut MemoryBudget) -> Result<()> {
+        self.extend(path, row, values.len(), values, budget)
     }
 
     fn width(&mut self, path: &Path, row: usize, found: usize, float: Float) -> Result<usize> {
@@ -102,34 +102,35 @@ fn empty(float: Float) -> Numbers {
     }
 }
 
-/// The columns of a layout, as far as they have been read.
+/// Columns of a layout, as far as they have been read.
 #[derive(Debug)]
-pub(crate) struct Gathered {
-    pub(crate) embeddings: Growing,
-    pub(crate) probabilities: Growing,
+pub(crate) struct TableBuilder {
+    pub(crate) embeddings: MatrixBuilder,
+    pub(crate) probabilities: MatrixBuilder,
     pub(crate) ids: Vec<String>,
     pub(crate) groups: Vec<String>,
     pub(crate) labels: Vec<String>,
-    pub(crate) costs: Vec<f64>,
-    /// What all of them may take.
-    pub(crate) room: Room,
+    pub(crate) numbers: Vec<Vec<f64>>,
+    /// Memory that all columns together may take.
+    pub(crate) budget: MemoryBudget,
 }
 
-impl Gathered {
-    pub(crate) fn new() -> Self {
-        let (embeddings, probabilities) = (Growing::default(), Growing::default());
-        let (ids, groups, labels, costs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { embeddings, probabilities, ids, groups, labels, costs, room: Room::now() }
+impl TableBuilder {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let (embeddings, probabilities) = (MatrixBuilder::default(), MatrixBuilder::default());
+        let (ids, groups, labels) = (Vec::new(), Vec::new(), Vec::new());
+        let numbers = vec![Vec::new(); layout.numbers.len()];
+        Self { embeddings, probabilities, ids, groups, labels, numbers, budget: MemoryBudget::now() }
     }
 
     pub(crate) fn finish(self, path: &Path, layout: &Layout) -> Result<Contents> {
         let embeddings = self.embeddings.finish(path)?;
         let probabilities = layout.probabilities.map(|_| self.probabilities.finish(path)).transpose()?;
-        let columns = Columns {
+        let columns = RowColumns {
             ids: layout.id.map(|_| self.ids),
             groups: layout.group.map(|_| self.groups),
             labels: layout.label.map(|_| self.labels),
-            costs: layout.cost.map(|_| self.costs),
+            numbers: layout.numbers.iter().map(|(name, _)| name.clone()).zip(self.numbers).collect(),
             probabilities,
         };
         Ok(Contents { embeddings, columns, side_by_side: layout.side_by_side.clone() })
@@ -143,10 +144,10 @@ mod tests {
     #[test]
     fn a_row_of_another_width_is_named() {
         let path = Path::new("a.jsonl");
-        let mut growing = Growing::default();
-        let room = &mut Room::now();
-        growing.push(path, 0, &[1.0, 2.0], room).unwrap();
-        let message = growing.push(path, 1, &[1.0], room).unwrap_err().to_string();
+        let mut matrix = MatrixBuilder::default();
+        let budget = &mut MemoryBudget::now();
+        matrix.push(path, 0, &[1.0, 2.0], budget).unwrap();
+        let message = matrix.push(path, 1, &[1.0], budget).unwrap_err().to_string();
         assert!(message.starts_with("row 1 of a.jsonl has 1 values but the rows before it have 2"), "{message}");
     }
 }

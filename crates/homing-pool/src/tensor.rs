@@ -1,19 +1,20 @@
-//! An array as .npy, .npz and .safetensors hold it: a type, a shape, and bytes.
+//! Arrays in .npy, .npz and .safetensors files: a type, a shape, and bytes.
 
 use std::path::Path;
 
 use half::{bf16, f16};
 
-use crate::error::quoted;
-use crate::layout::{Column, Embedding, Layout, Role, no_embedding};
+use crate::chooser::no_embedding;
+use crate::layout::{Column, Embedding, Layout, Role};
 use crate::matrix::{Float, Matrix, Numbers};
-use crate::pool::{Columns, Contents};
+use crate::memory_budget::MemoryBudget;
+use crate::message::quoted;
+use crate::pool::{Contents, RowColumns};
 use crate::positional::Positional;
-use crate::room::Room;
 use crate::store::Store;
 use crate::{Error, ReadOptions, Result};
 
-/// The type of an array's elements.
+/// Type of an array's elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Dtype {
     Float(Float),
@@ -22,11 +23,11 @@ pub(crate) enum Dtype {
         signed: bool,
     },
     Bool,
-    /// NumPy's fixed number of four-byte code points.
+    /// NumPy text with a fixed number of four-byte code points.
     Unicode(usize),
-    /// NumPy's fixed number of bytes.
+    /// NumPy text with a fixed number of bytes.
     Ascii(usize),
-    /// One that serves nowhere, by name.
+    /// Name of a type that cannot be used.
     Other(String),
 }
 
@@ -41,7 +42,7 @@ impl Dtype {
         }
     }
 
-    /// Bytes an element; none for those that serve nowhere.
+    /// Returns the number of bytes per element, or `None` for a type that cannot be used.
     pub(crate) fn size(&self) -> Option<usize> {
         match self {
             Dtype::Float(float) => Some(float.size()),
@@ -54,7 +55,7 @@ impl Dtype {
     }
 }
 
-/// A type and a shape, without the numbers.
+/// Type and shape of an array.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     pub(crate) dtype: Dtype,
@@ -64,7 +65,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Bytes of all elements; none when they are more than memory can address, or of no known size.
+    /// Returns the number of bytes of all elements, or `None` if it is too large to address or the size of an element is unknown.
     pub(crate) fn byte_len(&self) -> Option<usize> {
         self.shape.iter().try_fold(self.dtype.size()?, |product, &extent| product.checked_mul(extent))
     }
@@ -97,7 +98,7 @@ impl Header {
     }
 }
 
-/// A header and exactly the bytes that it calls for.
+/// A header and exactly the bytes that it requires.
 #[derive(Debug, Clone)]
 pub(crate) struct Tensor {
     pub(crate) header: Header,
@@ -124,7 +125,7 @@ impl Tensor {
             }
             Store::File(_) => 0,
         };
-        Room::now().check(path, copies)?;
+        MemoryBudget::now().check(path, copies)?;
         let numbers = match (self.store, big_endian, column_major) {
             (Store::File(_), _, true) => return Err(Error::ColumnMajor { path: owned() }),
             (Store::File(span), &big_endian, false) => {
@@ -138,32 +139,32 @@ impl Tensor {
         Matrix::new(numbers, dim).ok_or_else(|| Error::NoValues { path: owned() })
     }
 
-    /// One text an element.
+    /// Returns one text per element.
     pub(crate) fn texts(&self, path: &Path) -> Result<Vec<String>> {
-        let (mut texts, mut room) = (Vec::new(), Room::now());
+        let (mut texts, mut budget) = (Vec::new(), MemoryBudget::now());
         let no_text =
             |row: usize| Error::BadRow { path: path.to_owned(), row, detail: "its text is not Unicode".into() };
         match self.header.dtype {
             Dtype::Unicode(points) => {
                 for (row, text) in self.store.bytes()?.chunks_exact(points * 4).enumerate() {
-                    room.keep(path, &self.unicode(text).ok_or_else(|| no_text(row))?, &mut texts)?;
+                    budget.keep(path, &self.unicode(text).ok_or_else(|| no_text(row))?, &mut texts)?;
                 }
             }
             Dtype::Ascii(size) => {
                 for (row, text) in self.store.bytes()?.chunks_exact(size).enumerate() {
                     let text = std::str::from_utf8(text).map_err(|_| no_text(row))?;
-                    room.keep(path, text.trim_end_matches('\0'), &mut texts)?;
+                    budget.keep(path, text.trim_end_matches('\0'), &mut texts)?;
                 }
             }
             Dtype::Integer { .. } => {
-                self.integers(path)?.iter().try_for_each(|i| room.keep(path, &i.to_string(), &mut texts))?;
+                self.integers(path)?.iter().try_for_each(|i| budget.keep(path, &i.to_string(), &mut texts))?;
             }
-            _ => self.numbers(path)?.iter().try_for_each(|x| room.keep(path, &x.to_string(), &mut texts))?,
+            _ => self.numbers(path)?.iter().try_for_each(|x| budget.keep(path, &x.to_string(), &mut texts))?,
         }
         Ok(texts)
     }
 
-    /// None if some code point is none.
+    /// Returns `None` if some code point is invalid.
     fn unicode(&self, text: &[u8]) -> Option<String> {
         let points = text.as_chunks::<4>().0.iter().map(|&point| {
             char::from_u32(if self.header.big_endian { u32::from_be_bytes(point) } else { u32::from_le_bytes(point) })
@@ -172,7 +173,7 @@ impl Tensor {
         Some(text.trim_end_matches('\0').to_owned())
     }
 
-    /// One number an element.
+    /// Returns one number per element.
     pub(crate) fn numbers(&self, path: &Path) -> Result<Vec<f64>> {
         let Dtype::Float(float) = self.header.dtype else {
             return Ok(self.integers(path)?.iter().map(|&i| i as f64).collect());
@@ -185,7 +186,7 @@ impl Tensor {
         })
     }
 
-    /// One integer an element, for integers and truth values.
+    /// Returns one integer per element of an array of integers or truth values.
     pub(crate) fn integers(&self, path: &Path) -> Result<Vec<i128>> {
         let (size, signed) = match self.header.dtype {
             Dtype::Integer { size, signed } => (size, signed),
@@ -199,10 +200,10 @@ impl Tensor {
         })
     }
 
-    /// Elements of `size` bytes, each handed over as little-endian, filled up with zeros.
+    /// Reads elements of `size` bytes; `read` receives each as little-endian bytes, padded with zeros.
     fn elements<T>(&self, path: &Path, size: usize, read: impl Fn(&[u8; 8]) -> T) -> Result<Vec<T>> {
         let needed = (self.store.len() / size as u64).saturating_mul(size_of::<T>() as u64);
-        Room::now().check(path, needed)?;
+        MemoryBudget::now().check(path, needed)?;
         let bytes = self.store.bytes()?;
         let element = |chunk: &[u8]| {
             let mut element = [0; 8];
@@ -218,18 +219,18 @@ impl Tensor {
 
 /// A file of named arrays.
 pub(crate) trait Archive {
-    /// The names and types of its arrays.
+    /// Returns the names and headers of its arrays.
     fn headers(&self) -> Vec<(String, Header)>;
 
-    /// The array at a position among the headers.
+    /// Returns the array at a position among the headers.
     fn tensor(&mut self, position: usize) -> Result<Tensor>;
 }
 
-/// Reads the arrays that `options` ask for, or that their names and shapes suggest.
+/// Reads the arrays that `options` request, or those that have usual names or the only fitting shape.
 pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions) -> Result<Contents> {
     let columns: Vec<Column> = archive.headers().iter().map(|(name, header)| header.column(name)).collect();
     let layout = Layout::choose(path, &columns, options)?;
-    // Numbers side by side are a way of tables, not of arrays.
+    // Only tables hold embeddings as number columns side by side; arrays do not.
     let Embedding::Column(embedding) = layout.embedding else { return Err(no_embedding(path, &columns)) };
     let embeddings = archive.tensor(embedding)?.into_matrix(path)?;
     let rows = embeddings.rows();
@@ -248,11 +249,11 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
         Ok(Some(tensor.texts(path)?))
     };
     let (ids, groups, labels) = (texts(layout.id)?, texts(layout.group)?, texts(layout.label)?);
-    let mut costs = None;
-    if let Some(position) = layout.cost {
+    let mut numbers = Vec::new();
+    for (name, position) in layout.numbers {
         let tensor = archive.tensor(position)?;
         one_a_row(position, tensor.header.shape[0])?;
-        costs = Some(tensor.numbers(path)?);
+        numbers.push((name, tensor.numbers(path)?));
     }
     let mut probabilities = None;
     if let Some(position) = layout.probabilities {
@@ -260,7 +261,7 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
         one_a_row(position, matrix.rows())?;
         probabilities = Some(matrix);
     }
-    let columns = Columns { ids, groups, labels, costs, probabilities };
+    let columns = RowColumns { ids, groups, labels, numbers, probabilities };
     Ok(Contents { embeddings, columns, side_by_side: Vec::new() })
 }
 

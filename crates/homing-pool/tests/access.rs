@@ -1,4 +1,4 @@
-//! A pool that is read by position is the pool that is mapped.
+//! Reading a pool by position gives the same results as mapping it.
 
 mod samples;
 
@@ -7,16 +7,16 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use half::{bf16, f16};
-use homing::{Embeddings, Plan, Selection, Task, select};
+use homing::{Embeddings, Plan, Selection, Task, select, select_with};
 use homing_pool::{Access, Pool, ReadOptions};
 use safetensors::Dtype;
 use samples::*;
 
 const ROWS: usize = 600;
-/// Wide enough for a block of rows to be read in several pieces.
+/// Number of columns, large enough for a block of rows to be read in several pieces.
 const DIM: usize = 700;
 
-/// Numbers without a pattern that are exact in no short format.
+/// Returns irregular numbers that no short float format represents exactly.
 fn numbers(count: usize) -> Vec<f64> {
     let mut state = 1u64;
     let mut next = || {
@@ -26,7 +26,7 @@ fn numbers(count: usize) -> Vec<f64> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Every number type in every format that is used in place, and its file's name.
+/// Returns files with every number type in every format that is used in place, with their names.
 fn files() -> Vec<(&'static str, Vec<u8>)> {
     let all = numbers(ROWS * DIM);
     let shape = format!("({ROWS}, {DIM})");
@@ -44,7 +44,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     let mut files = Vec::new();
     for (descr, dtype, data) in &little {
         files.push(("pool.npy", npy(descr, false, &shape, data)));
-        // What stands before and behind must not leak in.
+        // The data before and after the tensor must not leak into it.
         let other = ("a", Dtype::U8, &[3][..], &[1, 2, 3][..]);
         files.push(("pool.safetensors", safetensors(&[other, ("x", *dtype, &[ROWS, DIM], data)])));
     }
@@ -53,7 +53,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn open(path: &Path, access: Access) -> Pool {
-    Pool::open(path, &ReadOptions { access, ..ReadOptions::default() }).unwrap()
+    Pool::open(path, &ReadOptions::default().access(access)).unwrap()
 }
 
 fn all_rows(embeddings: Embeddings<'_>) -> Vec<f64> {
@@ -63,8 +63,8 @@ fn all_rows(embeddings: Embeddings<'_>) -> Vec<f64> {
 }
 
 fn chosen(pool: Embeddings<'_>, targets: Embeddings<'_>, rule: &str) -> Selection {
-    let plan = Plan { strategy: rule.parse().unwrap(), count: 5, ..Plan::default() };
-    select(&Task::new(pool, Some(targets.into())), &plan, |_| ControlFlow::Continue(())).unwrap()
+    let plan = Plan::default().strategy(rule.parse().unwrap()).count(5);
+    select(&Task::new(pool, targets), &plan).unwrap()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn every_type_has_the_same_numbers_and_the_same_picks() {
 }
 
 #[test]
-fn columns_beside_the_embeddings_are_read_too() {
+fn columns_next_to_the_embeddings_are_read_too() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pool.safetensors");
     let int = |values: &[i64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
@@ -103,13 +103,11 @@ fn columns_beside_the_embeddings_are_read_too() {
         ("p", Dtype::F64, &[2, 2], &bytes_of(&[0.25, 0.75, 1.0, 0.0], f64::to_le_bytes)),
     ]);
     fs::write(&path, file).unwrap();
-    let options = ReadOptions {
-        cost: Some("c".into()),
-        probabilities: Some("p".into()),
-        embedding: Some("x".into()),
-        access: Access::Read,
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions::default()
+        .cost("c".to_owned())
+        .probabilities("p".to_owned())
+        .embedding("x".to_owned())
+        .access(Access::Read);
     let pool = Pool::open(&path, &options).unwrap();
     assert!(pool.is_read());
     assert_eq!(pool.embeddings().row(1), [4.0, 5.0, 6.0]);
@@ -134,7 +132,7 @@ fn a_misaligned_array_needs_no_copy_when_it_is_read() {
 }
 
 #[test]
-fn a_small_file_is_mapped_by_itself() {
+fn a_small_file_is_mapped_by_default() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pool.npy");
     fs::write(&path, plain_npy()).unwrap();
@@ -142,9 +140,9 @@ fn a_small_file_is_mapped_by_itself() {
 }
 
 #[test]
-fn what_cannot_be_read_by_position_is_refused() {
+fn files_that_cannot_be_read_by_position_are_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let options = ReadOptions { access: Access::Read, ..ReadOptions::default() };
+    let options = ReadOptions::default().access(Access::Read);
     let refusal = |name: &str, bytes: &[u8]| {
         let path = directory.path().join(name);
         fs::write(&path, bytes).unwrap();
@@ -161,7 +159,7 @@ fn what_cannot_be_read_by_position_is_refused() {
     let columns = npy("<f4", true, "(2, 3)", &f32_bytes(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
     let message = refusal("columns.npy", &columns);
     assert!(message.contains("column by column") && message.contains("ascontiguousarray"), "{message}");
-    // The readers' own refusals do not depend on how the bytes are had.
+    // The errors of the readers do not depend on how the bytes are accessed.
     assert!(refusal("p.npy", &plain_npy()[..plain_npy().len() - 1]).contains("is cut short"));
     assert!(refusal("p.npy", b"").contains("is empty"));
     assert!(refusal("p.npy", b"x,y\n1,2\n").contains("looks like text"));
@@ -182,19 +180,19 @@ fn a_file_that_shrinks_under_a_selection_fails_it() {
     for rule in ["itl", "max-dist", "k-means++"] {
         fs::write(&path, &file).unwrap();
         let pool = open(&path, Access::Read);
-        let plan = Plan { strategy: rule.parse().unwrap(), count: 200, ..Plan::default() };
-        let mut told = 0;
-        let outcome = select(&Task::new(pool.embeddings(), Some(targets.into())), &plan, |_| {
-            told += 1;
-            if told == 3 {
+        let plan = Plan::default().strategy(rule.parse().unwrap()).count(200);
+        let mut picks_reported = 0;
+        let outcome = select_with(&Task::new(pool.embeddings(), targets), &plan, |_| {
+            picks_reported += 1;
+            if picks_reported == 3 {
                 File::options().write(true).open(&path).unwrap().set_len(whole - 4000).unwrap();
             }
             ControlFlow::Continue(())
         });
         let message = outcome.unwrap_err().to_string();
-        let want = format!("cut short: its header calls for {whole} bytes but it has {}", whole - 4000);
+        let want = format!("cut short: its header requires {whole} bytes but it has {}", whole - 4000);
         assert!(message.contains(&want) && message.contains("pool.npy") && !message.contains('\n'), "{message}");
-        assert!((3..200).contains(&told), "{rule}: {told} picks told");
+        assert!((3..200).contains(&picks_reported), "{rule}: {picks_reported} picks were reported");
         assert!(pool.embeddings().check_finite("pool").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! One column of a file, as texts.
+//! Tests of reading one column of a file as texts.
 
 mod samples;
 
@@ -47,7 +47,7 @@ fn columns_of_arrow_and_parquet() {
 }
 
 #[test]
-fn an_unclear_column_is_asked_for() {
+fn an_ambiguous_label_column_must_be_named() {
     let message = column("a.csv", b"a,b\nx,y\n", None).unwrap_err();
     assert!(message.contains("no column 'label'; it has 'a', 'b'"), "{message}");
     let message = column("a.npy", &plain_npy(), None).unwrap_err();
@@ -63,9 +63,9 @@ fn labels_may_be_blank_where_that_is_allowed() {
     ] {
         let path = directory.path().join(name);
         fs::write(&path, bytes).unwrap();
-        let options = ReadOptions { label: Some("label".into()), ..ReadOptions::default() };
+        let options = ReadOptions::default().label("label".to_owned());
         assert!(Pool::open(&path, &options).unwrap_err().to_string().contains("row 1"));
-        let pool = Pool::open(&path, &ReadOptions { blank_labels: true, ..options }).unwrap();
+        let pool = Pool::open(&path, &options.blank_labels(true)).unwrap();
         assert_eq!(pool.labels().unwrap(), ["cat", ""]);
     }
 }

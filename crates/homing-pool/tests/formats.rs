@@ -75,7 +75,7 @@ fn arrays_of_every_type_read_as_the_same_rows() {
 }
 
 #[test]
-fn column_major_arrays_are_turned() {
+fn column_major_arrays_are_transposed() {
     let columns = [1.0, 4.0, 2.0, 5.0, 3.0, 6.0];
     for (descr, data) in [("<f4", f32_bytes(&columns)), (">f8", bytes_of(&columns, f64::to_be_bytes))] {
         let pool = open("pool.npy", &npy(descr, true, "(2, 3)", &data));
@@ -126,15 +126,13 @@ fn tensors_of_every_type_are_mapped() {
 }
 
 #[test]
-fn arrays_beside_the_embeddings_are_their_columns() {
+fn arrays_next_to_the_embeddings_are_columns() {
     let int = |values: &[i64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let options = ReadOptions {
-        group: Some("g".into()),
-        cost: Some("c".into()),
-        label: Some("l".into()),
-        probabilities: Some("p".into()),
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions::default()
+        .group("g".to_owned())
+        .cost("c".to_owned())
+        .label("l".to_owned())
+        .probabilities("p".to_owned());
     let probabilities = bytes_of(&[0.25, 0.75, 1.0, 0.0], f64::to_le_bytes);
     let tensors = safetensors(&[
         ("x", Dtype::F32, &[2, 3], &f32_bytes(&flat())),
@@ -194,14 +192,12 @@ fn columns_of_a_table_are_read_by_name() {
         ("other", large_lists()),
         ("emb", lists()),
     ]);
-    let options = ReadOptions {
-        id: Some("number".into()),
-        group: Some("text".into()),
-        cost: Some("price".into()),
-        label: Some("kind".into()),
-        probabilities: Some("other".into()),
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions::default()
+        .id("number".to_owned())
+        .group("text".to_owned())
+        .cost("price".to_owned())
+        .label("kind".to_owned())
+        .probabilities("other".to_owned());
     for (name, bytes) in tables(&table) {
         let pool = open_with(name, &bytes, &options);
         assert_rows(&pool);
@@ -233,7 +229,7 @@ fn number_columns_side_by_side_are_rows() {
 }
 
 #[test]
-fn batches_follow_each_other() {
+fn several_batches_are_concatenated() {
     let table = batch(vec![("id", ids()), ("x", lists())]);
     let twice = [table.slice(0, 1), table.slice(1, 1)];
     for bytes in
@@ -256,7 +252,7 @@ fn text_numbers_are_exact() {
 }
 
 #[test]
-fn a_header_is_told_from_numbers() {
+fn headers_are_distinguished_from_rows() {
     let cases = [
         ("1.0,2,3\n4,5,6\n", None),
         ("x,y,z\n1,2,3\n4,5,6\n", None),
@@ -277,14 +273,12 @@ fn a_header_is_told_from_numbers() {
 
 #[test]
 fn text_columns_are_read_by_name() {
-    let options = ReadOptions {
-        embedding: Some("v".into()),
-        group: Some("g".into()),
-        cost: Some("c".into()),
-        label: Some("l".into()),
-        probabilities: Some("p".into()),
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions::default()
+        .embedding("v".to_owned())
+        .group("g".to_owned())
+        .cost("c".to_owned())
+        .label("l".to_owned())
+        .probabilities("p".to_owned());
     let csv = "g,c,l,v,p\nu,0.5,1,\"[1,2,3]\",\"[1,0]\"\nw,2,0,\"[4,5,6]\",\"[0.5,0.5]\"\n";
     let jsonl = "{\"g\":\"u\",\"c\":0.5,\"l\":1,\"v\":[1,2,3],\"p\":[1,0],\"more\":null}\n\n\
                  {\"g\":\"w\",\"c\":2,\"l\":0,\"v\":[4,5,6],\"p\":[0.5,0.5]}";

@@ -1,17 +1,17 @@
-//! Broken files are refused by one sentence; none of them stops the program.
+//! Broken files are refused with one sentence, and none of them crashes the program.
 
 mod samples;
 
-use homing_pool::{Format, Pool, ReadOptions, RowList, Values, column_from_bytes};
+use homing_pool::{Format, NumberTable, Pool, ReadOptions, RowList, column_from_bytes};
 use proptest::prelude::*;
 use samples::*;
 
-/// Opens `bytes`, and looks at everything in a pool that they make.
+/// Opens `bytes`, and reads everything in the pool if that succeeds.
 fn survives(name: &str, format: Format, bytes: Vec<u8>) {
     for refusal in [
         RowList::from_bytes(format, bytes.clone()).err(),
         RowList::from_text(&bytes).err(),
-        Values::from_bytes(format, bytes.clone()).err(),
+        NumberTable::from_bytes(format, bytes.clone()).err(),
         column_from_bytes(Some(format), bytes.clone(), None).err(),
         column_from_bytes(Some(format), bytes.clone(), Some("id")).err(),
     ] {
@@ -69,9 +69,9 @@ proptest! {
     }
 }
 
-/// Writes the samples as first inputs of `fuzz/run`: a byte for the format, then the file.
+/// Writes the samples as seeds for `fuzz/run`: one byte for the format, then the file.
 #[test]
-#[ignore = "makes the inputs in fuzz/seeds"]
+#[ignore = "writes the inputs in fuzz/seeds"]
 fn write_seeds() {
     let Some(folder) = std::env::var_os("SEEDS").map(std::path::PathBuf::from) else { return };
     let folder = folder.join("readers");

@@ -1,4 +1,4 @@
-//! Ids of every type.
+//! Ids of every type are read as texts.
 
 mod samples;
 
@@ -65,7 +65,7 @@ fn a_uuid_is_an_id_in_its_usual_writing() {
     for (format, bytes) in tables(&table) {
         assert_eq!(ids_of(format, bytes), UUIDS, "{format:?}");
     }
-    // As others than Arrow write it, in Parquet's own terms.
+    // Other writers than Arrow declare UUIDs with Parquet's own logical type.
     let message =
         "message table { required fixed_len_byte_array(16) id (UUID); required double x; required double y; }";
     let schema = Arc::new(parse_message_type(message).unwrap());

@@ -1,6 +1,6 @@
-//! Small files that decode to far more than the memory that is allowed: they are refused before, and not by the system.
+//! Small files that decode to far more than the allowed memory are refused before they are decoded.
 //!
-//! The test makes such files and opens them in a process of its own, whose address space is limited.
+//! The tests write such files and open them in a separate process whose address space is limited.
 #![cfg(unix)]
 
 mod samples;
@@ -16,13 +16,13 @@ use arrow_array::{ArrayRef, DictionaryArray, FixedSizeListArray, Float32Array, I
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_schema::{DataType, Field};
-use homing_pool::{Access, Pool, ReadOptions, RowList, Values, read_column};
+use homing_pool::{Access, NumberTable, Pool, ReadOptions, RowList, read_column};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use samples::npy;
 
-/// What the process that opens the files may use, and what they decode to, at least.
+/// Memory that the process that opens the files may use; each file decodes to at least `DECODED` bytes.
 const LIMIT_KB: usize = 350_000;
 const DECODED: usize = 384 << 20;
 
@@ -36,7 +36,7 @@ fn batch(rows: usize) -> RecordBatch {
     RecordBatch::try_from_iter([("x", Arc::new(lists) as ArrayRef)]).unwrap()
 }
 
-/// Batches that decode to more than is allowed.
+/// Returns batches that decode to more than the allowed memory.
 fn batches() -> impl Iterator<Item = RecordBatch> {
     let rows = 4096;
     std::iter::repeat_n(batch(rows), DECODED / (rows * DIM * 4))
@@ -61,7 +61,7 @@ fn write_arrow(path: &Path, compression: Option<CompressionType>, batches: impl 
     writer.finish().unwrap();
 }
 
-/// One text of half a megabyte for 1100 rows.
+/// Returns one text of half a megabyte that 1100 rows share.
 fn repeated_texts() -> (StringArray, Int32Array) {
     (StringArray::from(vec!["x".repeat(512 * 1024)]), Int32Array::from(vec![0; 1100]))
 }
@@ -76,7 +76,7 @@ fn write_npz(path: &Path, shape: &str, bytes: usize) {
     zip.finish().unwrap();
 }
 
-/// A text file of `count` times `line`.
+/// Writes a text file with `count` copies of `line`.
 fn write_lines(path: &Path, line: &str, count: usize) {
     let mut file = std::io::BufWriter::new(File::create(path).unwrap());
     (0..count).for_each(|_| file.write_all(line.as_bytes()).unwrap());
@@ -115,19 +115,18 @@ fn write_files(folder: &Path) {
     write_lines(&path("list.txt"), "1\n", 10 << 20);
 }
 
-/// The refusals of everything that reads the file at `path` as something.
+/// Returns the error messages of all functions that can read the file at `path`.
 fn refusals(path: &Path) -> Vec<String> {
     let name = path.file_name().unwrap().to_str().unwrap();
     let text = |error: homing_pool::Error| error.to_string();
     let pool = || Pool::open(path, &ReadOptions::default()).map(drop).map_err(text);
     let rows = || RowList::open(path).map(drop).map_err(text);
     let column = |column| read_column(path, column).map(drop).map_err(text);
-    let mapped =
-        || Pool::open(path, &ReadOptions { access: Access::Map, ..ReadOptions::default() }).map(drop).map_err(text);
+    let mapped = || Pool::open(path, &ReadOptions::default().access(Access::Map)).map(drop).map_err(text);
     let outcomes = match name {
         "turned.npy" => vec![mapped()],
         "texts.parquet" | "texts.arrow" => vec![pool(), rows(), column(Some("id"))],
-        "bytes.npy" => vec![rows(), column(None), Values::open(path).map(drop).map_err(text)],
+        "bytes.npy" => vec![rows(), column(None), NumberTable::open(path).map(drop).map_err(text)],
         "list.txt" => vec![rows(), column(None)],
         _ => vec![pool(), rows()],
     };
@@ -141,9 +140,9 @@ fn open_under_the_limit() {
     for message in refusals(&path) {
         println!("{message}");
         let name = path.file_name().unwrap().to_str().unwrap();
-        let told = ["of memory once it is decoded, but", "does not fit into the memory that may be used"];
-        let told = told.iter().any(|words| message.contains(words));
-        assert!(message.contains(name) && told && message.contains("read block by block"), "{message}");
+        let reasons = ["of memory when it is decoded, but", "does not fit into the memory that may be used"];
+        let explained = reasons.iter().any(|words| message.contains(words));
+        assert!(message.contains(name) && explained && message.contains("read block by block"), "{message}");
     }
 }
 
@@ -161,7 +160,7 @@ fn a_small_file_that_decodes_to_more_than_is_allowed_is_refused_before_it_is_dec
     let directory = tempfile::tempdir().unwrap();
     write_files(directory.path());
     let length = fs::metadata(directory.path().join("numbers.parquet")).unwrap().len();
-    assert!(length < 100_000, "{length} bytes are no small file");
+    assert!(length < 100_000, "the file has {length} bytes, which is not small");
     for entry in fs::read_dir(directory.path()).unwrap() {
         let output = shell("exec \"$0\" \"$@\"")
             .arg(std::env::current_exe().unwrap())
@@ -175,20 +174,20 @@ fn a_small_file_that_decodes_to_more_than_is_allowed_is_refused_before_it_is_dec
     }
 }
 
-/// What may be used by the process that opens texts of more than half of it, and what it may take in truth.
+/// Memory that the process may use (the texts need more than half of it), and memory that it may actually take.
 const TEXTS_LIMIT_KB: usize = 2_000_000;
 const TEXTS_PEAK_KB: u64 = 200_000;
 
 #[test]
 #[ignore = "opens a file for the other test, under its limit"]
-fn open_and_tell_the_peak() {
+fn open_and_print_the_peak() {
     let Some(path) = std::env::var_os(FILE).map(PathBuf::from) else { return };
     let message = Pool::open(&path, &ReadOptions::default()).map(drop).unwrap_err().to_string();
-    assert!(message.contains("of memory once it is decoded, but"), "{message}");
+    assert!(message.contains("of memory when it is decoded, but"), "{message}");
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak: u64 = peak.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
-    assert!(peak < TEXTS_PEAK_KB, "{peak} kB were taken before {message}");
+    assert!(peak < TEXTS_PEAK_KB, "{peak} kB were used before the error: {message}");
 }
 
 #[test]
@@ -214,7 +213,7 @@ fn a_long_text_for_very_many_rows_is_refused_before_it_is_copied() {
     for entry in fs::read_dir(directory.path()).unwrap() {
         let output = shell("exec \"$0\" \"$@\"")
             .arg(std::env::current_exe().unwrap())
-            .args(["open_and_tell_the_peak", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+            .args(["open_and_print_the_peak", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
             .env(FILE, entry.unwrap().path())
             .output()
             .unwrap();

@@ -1,4 +1,4 @@
-//! Picks as they are written.
+//! Tests of writing picks.
 
 use std::fs;
 use std::fs::File;
@@ -7,13 +7,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type};
 use arrow_array::{Array, RecordBatch};
 use homing::Pick;
-use homing_pool::{Error, PickFormat, prepare, write_picks, write_picks_csv};
+use homing_pool::{Error, PickFormat, check_picks_writable, write_picks, write_picks_csv};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 fn picks() -> [Pick; 2] {
     [
-        Pick { rank: 1, index: 2, score: 0.1, information: 1e-7, variance_left: Some(0.25) },
-        Pick { rank: 2, index: 0, score: -3.0, information: 1.5, variance_left: None },
+        Pick { rank: 1, row: 2, score: 0.1, information: 1e-7, variance_left: Some(0.25) },
+        Pick { rank: 2, row: 0, score: -3.0, information: 1.5, variance_left: None },
     ]
 }
 
@@ -72,10 +72,10 @@ fn parquet_has_a_row_for_every_row_of_the_pool() {
 }
 
 #[test]
-fn parquet_of_many_rows_is_whole() {
+fn parquet_of_many_rows_is_complete() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("picks.parquet");
-    let pick = Pick { rank: 1, index: 149_999, score: 1.0, information: 1.0, variance_left: None };
+    let pick = Pick { rank: 1, row: 149_999, score: 1.0, information: 1.0, variance_left: None };
     write_picks(&path, &[pick], 150_000, None).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap().build().unwrap();
     let mut selected = 0;
@@ -100,13 +100,13 @@ fn npy_has_the_indices_by_rank() {
 }
 
 #[test]
-fn a_place_is_checked_before_the_work() {
+fn outputs_are_checked_before_the_selection() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    assert_eq!(prepare(&at("a.csv")).unwrap(), PickFormat::Csv);
-    assert_eq!(prepare(&at("a.NDJSON")).unwrap(), PickFormat::Jsonl);
+    assert_eq!(check_picks_writable(&at("a.csv")).unwrap(), PickFormat::Csv);
+    assert_eq!(check_picks_writable(&at("a.NDJSON")).unwrap(), PickFormat::Jsonl);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-    let refusal = |name: &str| prepare(&at(name)).unwrap_err().to_string();
+    let refusal = |name: &str| check_picks_writable(&at(name)).unwrap_err().to_string();
     assert!(refusal("a.xlsx").contains("use .csv, .jsonl, .parquet or .npy"));
     assert!(refusal("a").contains("use .csv, .jsonl, .parquet or .npy"));
     assert!(refusal("missing/a.csv").contains("its directory does not exist"));
@@ -122,8 +122,8 @@ fn a_directory_that_may_not_be_written_is_named() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o500)).unwrap();
-    // The superuser may write there all the same.
-    if let Err(error) = prepare(&directory.path().join("a.csv")) {
+    // The superuser may write there despite the permissions.
+    if let Err(error) = check_picks_writable(&directory.path().join("a.csv")) {
         assert!(error.to_string().contains("its directory is not writable"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Every bad input is refused by one sentence that names the file and what to do.
+//! Every bad input is refused with one sentence that names the file and the remedy.
 
 mod samples;
 
@@ -39,7 +39,7 @@ fn assert_refused_with(name: &str, bytes: &[u8], options: &ReadOptions, words: &
     }
 }
 
-/// `bytes` with every `from` written over by `to`, which is as long.
+/// Replaces every `from` in `bytes` with `to`, which has the same length.
 fn with(from: &str, to: &str, mut bytes: Vec<u8>) -> Vec<u8> {
     while let Some(at) = bytes.windows(from.len()).position(|window| window == from.as_bytes()) {
         bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
@@ -52,7 +52,7 @@ fn refusal_of(path: &Path) -> String {
 }
 
 #[test]
-fn paths_that_are_no_files() {
+fn paths_that_are_not_files() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["missing.npy", "missing", "missing.xyz"] {
         assert!(refusal_of(&directory.path().join(name)).contains("does not exist; check the path"));
@@ -76,7 +76,7 @@ fn files_that_may_not_be_read() {
     let path = directory.path().join("pool.npy");
     fs::write(&path, plain_npy()).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    // The superuser may read it all the same.
+    // The superuser may read it despite the permissions.
     if fs::File::open(&path).is_err() {
         assert!(refusal_of(&path).contains("permission denied"));
     }
@@ -109,7 +109,7 @@ fn files_of_another_format() {
 fn files_that_are_cut_short() {
     let npy = plain_npy();
     let whole = npy.len();
-    assert_refused("p.npy", &npy[..whole - 1], &[&format!("calls for {whole} bytes but it has {}", whole - 1)]);
+    assert_refused("p.npy", &npy[..whole - 1], &[&format!("requires {whole} bytes but it has {}", whole - 1)]);
     assert_refused("p.npy", &npy[..20], &["is cut short", "bytes but it has 20"]);
     assert_refused("p.npy", &npy[..7], &["is cut short"]);
     let tensors = plain_safetensors();
@@ -128,7 +128,7 @@ fn files_that_are_cut_short() {
 #[test]
 fn headers_that_promise_the_impossible() {
     for shape in ["(1000000000000000000, 4)", "(18446744073709551615, 18446744073709551615)", "(3, 99999)"] {
-        assert_refused("p.npy", &npy("<f4", false, shape, &[0; 24]), &["is cut short", "calls for"]);
+        assert_refused("p.npy", &npy("<f4", false, shape, &[0; 24]), &["is cut short", "requires"]);
     }
     assert_refused("p.npy", &npy("<f4", false, "(99999999999999999999, 1)", &[0; 24]), &["not a valid .npy file"]);
     assert_refused("p.npy", &npy("<f4", false, "(-1, 4)", &[0; 24]), &["not a valid .npy file"]);
@@ -149,7 +149,7 @@ fn compressed_columns_that_claim_the_impossible() {
     let table = [batch(vec![("x", lists())])];
     for compression in [CompressionType::LZ4_FRAME, CompressionType::ZSTD] {
         let mut file = arrow_file(&table, Some(compression));
-        // So short a column is stored as it is, which a length of -1 says.
+        // Such a short column is stored uncompressed, which a length of -1 indicates.
         let claim = file.windows(8).position(|window| window == [0xff; 8]).unwrap();
         file[claim..claim + 8].copy_from_slice(&(1u64 << 50).to_le_bytes());
         assert_refused("p.arrow", &file, &["not a valid Arrow file", "impossible length"]);
@@ -165,7 +165,7 @@ fn arrays_of_another_shape() {
     assert_refused("p.npy", &npy("<f4", false, "(0, 3)", &[]), &["has no rows"]);
     assert_refused("p.npy", &npy("<f4", false, "(3, 0)", &[]), &["rows without values"]);
     let flat = safetensors(&[("x", Dtype::F32, &[6], &data)]);
-    assert_refused("p.safetensors", &flat, &["'x (float32 of shape (6,))'", "--embedding NAME"]);
+    assert_refused("p.safetensors", &flat, &["'x (float32 of shape (6,))'", "`ReadOptions::embedding`"]);
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn rows_without_a_value() {
 }
 
 #[test]
-fn cells_that_are_no_numbers() {
+fn cells_that_are_not_numbers() {
     let mut text = "x,y\n".to_owned();
     text.push_str(&"1,2\n".repeat(150));
     text.push_str("1,oops\n");
@@ -258,27 +258,27 @@ fn tables_without_rows() {
 }
 
 #[test]
-fn embeddings_that_cannot_be_told() {
+fn ambiguous_or_missing_embeddings() {
     let table = parquet(&[batch(vec![("left", lists()), ("right", large_lists())])]);
-    assert_refused("p.parquet", &table, &["several columns", "'left', 'right'", "--embedding NAME"]);
+    assert_refused("p.parquet", &table, &["several columns", "'left', 'right'", "`ReadOptions::embedding`"]);
     let table = parquet(&[batch(vec![("text", ids())])]);
-    assert_refused("p.parquet", &table, &["no column of embeddings", "'text (Utf8)'", "--embedding NAME"]);
+    assert_refused("p.parquet", &table, &["no column of embeddings", "'text (Utf8)'", "`ReadOptions::embedding`"]);
     assert_refused("p.csv", b"text\nhello\n", &["no column of embeddings", "'text (text)'"]);
     assert_refused("p.jsonl", b"{\"a\":1,\"b\":2}\n", &["no column of embeddings", "'a (a number)'"]);
 }
 
 #[test]
-fn names_that_do_not_fit() {
+fn columns_that_do_not_fit_their_use() {
     let table = parquet(&[batch(vec![("text", ids()), ("x", lists())])]);
     let ask = |options: ReadOptions, words: &[&str]| assert_refused_with("p.parquet", &table, &options, words);
     let options = ReadOptions::default;
-    ask(ReadOptions { embedding: Some("nope".into()), ..options() }, &["no column 'nope'", "it has 'text', 'x'"]);
-    ask(ReadOptions { id: Some("nope".into()), ..options() }, &["no column 'nope'"]);
-    ask(ReadOptions { embedding: Some("text".into()), ..options() }, &["column 'text'", "is Utf8", "row of floats"]);
-    ask(ReadOptions { cost: Some("text".into()), ..options() }, &["column 'text'", "costs are numbers"]);
-    ask(ReadOptions { group: Some("x".into()), ..options() }, &["column 'x'", "groups are"]);
-    ask(ReadOptions { probabilities: Some("text".into()), ..options() }, &["probabilities are"]);
-    let bare = ReadOptions { id: Some("id".into()), ..options() };
+    ask(options().embedding("nope".to_owned()), &["no column 'nope'", "it has 'text', 'x'"]);
+    ask(options().id("nope".to_owned()), &["no column 'nope'"]);
+    ask(options().embedding("text".to_owned()), &["column 'text'", "is Utf8", "lists of floats"]);
+    ask(options().cost("text".to_owned()), &["column 'text'", "costs are numbers"]);
+    ask(options().group("x".to_owned()), &["column 'x'", "groups are"]);
+    ask(options().probabilities("text".to_owned()), &["probabilities are"]);
+    let bare = options().id("id".to_owned());
     assert_refused_with("p.npy", &plain_npy(), &bare, &["no columns", "'id'", ".npz, .safetensors or .parquet"]);
     assert_refused_with("p.jsonl", b"[1]\n", &bare, &["no columns", "'id'"]);
 }
@@ -302,15 +302,15 @@ fn two_columns_of_one_name_are_refused_in_every_format() {
     let columns = vec![Field::new("x", DataType::Float32, false), Field::new("x", DataType::Float32, false)];
     let numbers = |first: f32| Arc::new(Float32Array::from(vec![first, first])) as ArrayRef;
     let table = RecordBatch::try_new(Arc::new(Schema::new(columns)), vec![numbers(1.0), numbers(2.0)]).unwrap();
-    let words = ["two columns called 'x'", "the columns 1 and 2", "rename one"];
+    let words = ["two columns called 'x'", "columns 1 and 2", "rename one"];
     assert_refused("p.parquet", &parquet(std::slice::from_ref(&table)), &words);
     assert_refused("p.arrow", &arrow_stream(&[table]), &words);
     assert_refused("p.csv", b"x,x\n1,2\n", &words);
     assert_refused("p.tsv", b"x\tx\n1\t2\n", &words);
-    assert_refused("p.jsonl", b"{\"v\":[1]}\n{\"v\":[1],\"v\":[2]}\n", &["row 1 of", "'v' stands twice"]);
+    assert_refused("p.jsonl", b"{\"v\":[1]}\n{\"v\":[1],\"v\":[2]}\n", &["row 1 of", "'v' occurs twice"]);
     let archive = npz(&[("first", plain_npy()), ("other", plain_npy())], false);
     let archive = with("other.npy", "first.npy", archive);
-    assert_refused("p.npz", &archive, &["two of its arrays have one name"]);
+    assert_refused("p.npz", &archive, &["two of its arrays have the same name"]);
 }
 
 #[test]
@@ -333,11 +333,11 @@ fn ids_that_cannot_be_read_are_refused_and_not_replaced_by_row_numbers() {
 }
 
 #[test]
-fn names_within_a_type_reach_no_message_raw() {
+fn names_within_a_type_are_escaped_in_messages() {
     let item = Arc::new(Field::new("\u{1b}[31m\n", DataType::Float32, false));
     let lists = FixedSizeListArray::new(item, 1, Arc::new(Float32Array::from(vec![1.0])), None);
     let table = [batch(vec![("x", Arc::new(lists))])];
-    let options = ReadOptions { label: Some("x".into()), ..ReadOptions::default() };
+    let options = ReadOptions::default().label("x".to_owned());
     let message = refusal_with("p.arrow", &arrow_stream(&table), &options);
     assert!(message.contains("FixedSizeList") && !message.chars().any(char::is_control), "{message:?}");
 }
@@ -346,7 +346,7 @@ fn names_within_a_type_reach_no_message_raw() {
 fn an_arrow_stream_that_ends_between_two_batches_is_refused() {
     let table = batch(vec![("x", lists())]);
     let (two, end) = (arrow_stream(&[table.clone(), table.clone()]), 8);
-    // A stream of one batch is shorter by that batch: its bytes, less the end, are the first batch of two.
+    // A stream of one batch without its end marker equals the stream of two batches cut after the first.
     let one = arrow_stream(&[table]).len() - end;
     assert_refused("p.arrow", &two[..one], &["not a valid Arrow file", "does not end as one"]);
     assert_refused("p.arrow", &two[..two.len() - end], &["does not end as one, so it was cut short"]);
@@ -361,7 +361,7 @@ fn arrays_of_another_length_than_the_embeddings() {
 }
 
 #[test]
-fn datasets_that_do_not_hang_together() {
+fn shards_that_do_not_match() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
     write("data-0.arrow", &arrow_stream(&[batch(vec![("x", lists())])]));
@@ -384,7 +384,7 @@ fn ids_that_do_not_name_one_row() {
         let pool = Pool::open(&path, &ReadOptions::default()).unwrap();
         pool.index_of_ids(&[id.to_owned()]).unwrap_err().to_string()
     };
-    assert!(ask("id,x,y\na,1,2\nb,1,2\na,3,4\n", "b").contains("id 'a' stands in rows 0 and 2"));
+    assert!(ask("id,x,y\na,1,2\nb,1,2\na,3,4\n", "b").contains("id 'a' occurs in rows 0 and 2"));
     assert!(ask("id,x,y\na,1,2\n", "c").contains("id 'c' is not in"));
     assert!(ask("x,y\n1,2\n", "c").contains("has no ids"));
 }
@@ -394,17 +394,21 @@ fn a_quote_that_is_never_closed_does_not_swallow_the_lines_below_it() {
     let table = b"a,b,text\n1,2,ok\n3,4,\"open\n5,6,s\n7,9,u\n";
     assert_refused("q.csv", table, &["line 3 of q.csv opens a quote that is never closed", "close it"]);
     assert_refused("q.csv", b"a,b,text\r\n\r\n1,2,\"x\r\n3,4,y\r\n", &["line 3 of q.csv opens a quote"]);
-    // The record that it makes may have too few fields, too.
+    // The open quote may also leave its record with too few fields.
     assert_refused("q.csv", b"a,b\n1,2\n\"3,4\n5,6\n", &["line 3 of q.csv opens a quote"]);
     assert_refused("q.csv", b"\"a,b\n1,2\n3,4\n", &["line 1 of q.csv opens a quote"]);
     assert_refused("q.tsv", b"a\tb\tc\n1\t2\t\"u\n3\t4\tv\n", &["line 2 of q.tsv opens a quote"]);
 }
 
 #[test]
-fn a_column_of_numbers_is_not_left_out_for_one_cell_that_is_none() {
-    let told = ["'NA'", "in which most cells are numbers", "left out of the embedding", "--label-column"];
-    assert_refused("p.csv", b"a,b,c\n1,2,0.5\n3,4,NA\n5,6,0.25\n", &[&["row 1 of p.csv", "'c'"], &told[..]].concat());
-    assert_refused("p.csv", b"a,b\n1,0.5\n3,NA\n5,0.5\n", &told);
+fn a_column_of_numbers_is_not_left_out_because_of_one_other_cell() {
+    let expected = ["'NA'", "in which most cells are numbers", "left out of the embedding", "`label`"];
+    assert_refused(
+        "p.csv",
+        b"a,b,c\n1,2,0.5\n3,4,NA\n5,6,0.25\n",
+        &[&["row 1 of p.csv", "'c'"], &expected[..]].concat(),
+    );
+    assert_refused("p.csv", b"a,b\n1,0.5\n3,NA\n5,0.5\n", &expected);
     let quoted = b"a,b,c\n1,2,\"0,5\"\n3,4,\"0,25\"\n";
     assert_refused("p.csv", quoted, &["column 'c' of p.csv holds numbers with a decimal comma"]);
     let mut late = "a,b,c\n".to_owned() + &"1.5,2.5,\n".repeat(120);
@@ -413,10 +417,10 @@ fn a_column_of_numbers_is_not_left_out_for_one_cell_that_is_none() {
 }
 
 #[test]
-fn columns_of_texts_beside_numbers_are_left_out_as_before() {
+fn columns_of_texts_next_to_numbers_are_left_out() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("p.csv");
-    let label = || ReadOptions { label: Some("c".to_owned()), ..ReadOptions::default() };
+    let label = || ReadOptions::default().label("c".to_owned());
     let late = "a,b,c\n".to_owned() + &"1,2,\n".repeat(120) + "3,4,words\n";
     for (table, options) in [
         ("a,b,c\n1,2,one\n3,4,2\n", ReadOptions::default()),
@@ -431,13 +435,13 @@ fn columns_of_texts_beside_numbers_are_left_out_as_before() {
         fs::write(&path, table).unwrap();
         assert_eq!(Pool::open(&path, &options).unwrap().dim(), 2, "{table}");
     }
-    // Embeddings of their own leave all other columns alone.
+    // If a column of lists is the embedding, mixed values in other columns do not matter.
     fs::write(&path, "x,c,d\n\"[1,2]\",\"0,5\",1\n\"[3,4]\",1,2\n\"[3,4]\",1,NA\n\"[3,4]\",1,1\n").unwrap();
     assert_eq!(Pool::open(&path, &ReadOptions::default()).unwrap().dim(), 2);
 }
 
 #[test]
-fn whole_numbers_above_other_numbers_are_not_taken_for_a_row() {
+fn whole_numbers_above_other_numbers_are_not_mistaken_for_a_row() {
     for names in ["1990,1991,1992", "10,20,30", "3,2,1"] {
         let table = format!("{names}\n0.5,0.1,0.2\n0.25,0.5,0.75\n");
         assert_refused("p.csv", table.as_bytes(), &[names, "may be names of its columns or a row of numbers"]);
@@ -456,11 +460,11 @@ fn whole_numbers_above_other_numbers_are_not_taken_for_a_row() {
 }
 
 #[test]
-fn ids_with_more_digits_than_a_number_keeps_are_refused_and_not_made_equal() {
+fn ids_with_too_many_digits_are_refused_and_not_rounded() {
     let line = |id: &str| format!("{{\"id\":{id},\"x\":[1.0,2.0]}}\n");
-    let told = ["row 1 of p.jsonl cannot be read", "digits are not all kept", "as a text, in quotes"];
+    let expected = ["row 1 of p.jsonl cannot be read", "more digits than can be preserved", "as a text, in quotes"];
     for id in ["123456789012345678901", "-123456789012345678901"] {
-        assert_refused("p.jsonl", (line("7") + &line(id)).as_bytes(), &told);
+        assert_refused("p.jsonl", (line("7") + &line(id)).as_bytes(), &expected);
     }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("p.jsonl");
@@ -470,18 +474,18 @@ fn ids_with_more_digits_than_a_number_keeps_are_refused_and_not_made_equal() {
     for list in ["7\n123456789012345678901\n", "{\"id\":7}\n{\"id\":123456789012345678901}\n"] {
         fs::write(&path, list).unwrap();
         let message = homing_pool::RowList::open(&path).unwrap_err().to_string();
-        assert!(message.contains("digits are not all kept"), "{message}");
+        assert!(message.contains("more digits than can be preserved"), "{message}");
     }
 }
 
 #[test]
-fn a_table_of_text_with_a_byte_of_zero_is_not_said_to_be_text() {
+fn a_nul_byte_in_a_text_table_is_reported() {
     assert_refused("p.csv", b"a,b,some words\n1,2,\0\n", &["p.csv is not a table of text: it holds a NUL byte"]);
-    assert_refused("p.csv", b"\xff\xfea\0,\0b\0", &["it is UTF-16 text, where UTF-8 is read"]);
+    assert_refused("p.csv", b"\xff\xfea\0,\0b\0", &["it is UTF-16 text, but only UTF-8 can be read"]);
 }
 
 #[test]
-fn ids_that_are_lists_are_called_so() {
+fn the_message_about_ids_that_are_lists_says_lists() {
     let lists = ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>([Some(vec![Some(1)])]);
     let floats = ListArray::from_iter_primitive::<Float32Type, _, _>([Some(vec![Some(1.0)])]);
     let batch = RecordBatch::try_from_iter([("id", Arc::new(lists) as ArrayRef), ("x", Arc::new(floats) as ArrayRef)]);

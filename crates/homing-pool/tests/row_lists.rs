@@ -1,4 +1,4 @@
-//! Rows of a pool, named in every way.
+//! Row lists of every kind: indices, ids, picks and embeddings.
 
 mod samples;
 
@@ -39,7 +39,9 @@ fn assert_numbers(name: &str, bytes: &[u8], expected: &[usize]) {
 #[track_caller]
 fn assert_named(name: &str, bytes: &[u8], expected: &[usize], expected_ids: &[&str]) {
     match open(name, bytes).unwrap() {
-        RowList::Named { indices, ids } => assert_eq!((&indices[..], &ids[..]), (expected, &texts(expected_ids)[..])),
+        RowList::IndicesAndIds { indices, ids } => {
+            assert_eq!((&indices[..], &ids[..]), (expected, &texts(expected_ids)[..]));
+        }
         other => panic!("{name}: {other:?}"),
     }
 }
@@ -63,8 +65,8 @@ fn assert_refused(name: &str, bytes: &[u8], words: &[&str]) {
 }
 
 #[test]
-fn our_own_picks_read_back() {
-    let pick = |rank, index| Pick { rank, index, score: 0.5, information: 1.0, variance_left: None };
+fn written_picks_can_be_read() {
+    let pick = |rank, row| Pick { rank, row, score: 0.5, information: 1.0, variance_left: None };
     let picks = [pick(1, 4), pick(2, 0), pick(3, 3)];
     let directory = tempfile::tempdir().unwrap();
     for name in ["p.csv", "p.jsonl", "p.parquet", "p.npy"] {
@@ -72,10 +74,10 @@ fn our_own_picks_read_back() {
         write_picks(&path, &picks, 5, None).unwrap();
         match RowList::open(&path).unwrap() {
             RowList::Indices(indices) if name == "p.npy" => assert_eq!(indices, [4, 0, 3]),
-            RowList::Named { indices, ids } if name == "p.parquet" => {
+            RowList::IndicesAndIds { indices, ids } if name == "p.parquet" => {
                 assert_eq!((indices, ids), (vec![0, 3, 4], texts(&["0", "3", "4"])));
             }
-            RowList::Named { indices, ids } => {
+            RowList::IndicesAndIds { indices, ids } => {
                 assert_eq!((indices, ids), (vec![4, 0, 3], texts(&["4", "0", "3"])), "{name}");
             }
             other => panic!("{name}: {other:?}"),
@@ -100,19 +102,19 @@ fn indices() {
 }
 
 #[test]
-fn numbers_without_a_word_for_what_they_are() {
+fn numbers_without_a_header() {
     assert_numbers("r.csv", b"3\n1\n", &[3, 1]);
     assert_numbers("r.txt", b"3\n\n 1 \r\n", &[3, 1]);
     assert_numbers("r.jsonl", b"3\n1\n", &[3, 1]);
     assert_indices("r.npy", &npy("<i8", false, "(2,)", &[3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]), &[3, 1]);
     assert_indices("r.npy", &npy("|u1", false, "(2,)", &[3, 1]), &[3, 1]);
-    // What is not written as a row number is an id.
+    // If one entry is not written as a row index, all entries are ids.
     assert_ids("r.txt", b"3\n01\n", &["3", "01"]);
     assert_ids("r.txt", b"3\n+1\n", &["3", "+1"]);
 }
 
 #[test]
-fn indices_with_ids_beside_them() {
+fn indices_with_ids() {
     assert_named("r.csv", b"id,index\na,3\nb,1\n", &[3, 1], &["a", "b"]);
     assert_named("r.csv", b"id;index\na;3\nb;1\n", &[3, 1], &["a", "b"]);
     assert_named("r.tsv", b"index\tid\n3\ta\n1\tb\n", &[3, 1], &["a", "b"]);
@@ -129,7 +131,7 @@ fn indices_with_ids_beside_them() {
     assert_named("r.arrow", &arrow_stream(&table), &[1], &["b"]);
 }
 
-/// The pool with these ids, in a directory that must outlive it.
+/// Returns a pool with these ids, and the directory that holds its file.
 fn pool(ids: &[&str]) -> (Pool, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pool.csv");
@@ -139,7 +141,7 @@ fn pool(ids: &[&str]) -> (Pool, tempfile::TempDir) {
 }
 
 #[test]
-fn numbers_that_are_ids_of_the_pool_are_not_taken_for_row_numbers() {
+fn numbers_that_are_ids_of_the_pool_are_not_mistaken_for_row_indices() {
     let list = |text: &str| ["r.txt", "r.csv", "r.jsonl"].map(|name| open(name, text.as_bytes()).unwrap());
     let rows = |ids: &[&str], text: &str| -> Vec<Result<Vec<usize>, String>> {
         let (pool, _directory) = pool(ids);
@@ -148,28 +150,28 @@ fn numbers_that_are_ids_of_the_pool_are_not_taken_for_row_numbers() {
     let same = |ids: &[&str], text: &str, expected: &[usize]| {
         assert!(rows(ids, text).iter().all(|rows| rows.as_deref() == Ok(expected)), "{ids:?} {text:?}");
     };
-    // Ids that are no row numbers, row numbers that are no ids, and both at once.
+    // Ids that are not row indices, row indices that are not ids, and numbers that are both.
     same(&["18", "19", "20"], "20\n18\n", &[2, 0]);
     same(&["a", "b", "c"], "2\n0\n", &[2, 0]);
     same(&["0", "1", "2"], "2\n0\n", &[2, 0]);
     same(&["2", "1", "0"], "1\n", &[1]);
-    for (ids, text, told) in [
-        // All are ids, all are rows, and others.
+    for (ids, text, reason) in [
+        // All are ids, and all are indices of other rows.
         (["1", "2", "0"], "1\n", "(1 is the id of row 0)"),
-        // Some are ids: those that are none may have left the pool.
+        // Some are ids; the others may be ids that have left the pool.
         (["7", "0", "2"], "2\n0\n1\n", "(0 is the id of row 1)"),
-        (["0", "1", "3"], "0\n1\n2\n", "(2 is no id of it, but others are)"),
+        (["0", "1", "3"], "0\n1\n2\n", "(2 is not an id of it, but others are)"),
         // None is an id, but all ids are numbers.
-        (["10", "11", "12"], "2\n", "(2 is no id of it, though all its ids are whole numbers)"),
+        (["10", "11", "12"], "2\n", "(2 is not an id of it, although all its ids are whole numbers)"),
     ] {
         for rows in rows(&ids, text) {
             let message = rows.unwrap_err();
-            assert!(message.contains(told) && message.contains("the word `index` or `id`"), "{message}");
+            assert!(message.contains(reason) && message.contains("first line is `index` or `id`"), "{message}");
         }
     }
     let message = rows(&["18", "19", "20"], "18\n21\n").remove(0).unwrap_err();
     assert!(message.contains("id '21' is not in"), "{message}");
-    // The remedy.
+    // A first line `index` or `id` resolves the ambiguity.
     let (pool, _directory) = pool(&["1", "2", "0"]);
     for (text, expected) in [("index\n1\n", 1), ("id\n1\n", 0)] {
         for name in ["r.txt", "r.csv"] {
@@ -181,7 +183,7 @@ fn numbers_that_are_ids_of_the_pool_are_not_taken_for_row_numbers() {
 
 #[test]
 fn picks_of_a_reordered_pool_are_found_by_their_ids_in_every_format() {
-    let pick = |rank, index| Pick { rank, index, score: 0.5, information: 1.0, variance_left: None };
+    let pick = |rank, row| Pick { rank, row, score: 0.5, information: 1.0, variance_left: None };
     let (before, _first) = pool(&["a", "b", "c", "d"]);
     let (after, _second) = pool(&["d", "c", "b", "a"]);
     let directory = tempfile::tempdir().unwrap();
@@ -228,7 +230,7 @@ fn embeddings_of_their_own() {
 }
 
 #[test]
-fn what_names_no_rows_is_refused() {
+fn files_that_name_no_rows_are_refused() {
     assert_refused("r.csv", b"index\n3\n-1\n", &["row 1 of", "'-1'", "whole number from 0"]);
     assert_refused("r.jsonl", b"{\"index\":1.5}\n", &["row 0 of", "'1.5'", "whole number"]);
     assert_refused("r.jsonl", b"{\"index\":1}\n{}\n", &["row 1 of", "no value in column 'index'"]);
@@ -243,14 +245,14 @@ fn what_names_no_rows_is_refused() {
         &["row 1 of", "no value in column 'index'"],
     );
     assert_refused("r.csv", b"index,id,id\n1,a,b\n", &["two columns called 'id'"]);
-    assert_refused("r.jsonl", b"{\"index\":1,\"index\":2}\n", &["row 0 of", "'index' stands twice"]);
+    assert_refused("r.jsonl", b"{\"index\":1,\"index\":2}\n", &["row 0 of", "'index' occurs twice"]);
     assert_refused("r.txt", b"\xff\xfe\0", &["does not name rows", "UTF-8"]);
     assert_refused("r.xyz", b"1\n", &["no extension"]);
 }
 
 #[test]
-fn picks_find_their_own_rows_where_ids_differ_by_blanks_alone() {
-    let pick = |rank, index| Pick { rank, index, score: 0.5, information: 1.0, variance_left: None };
+fn picks_find_their_rows_if_ids_differ_only_by_spaces() {
+    let pick = |rank, row| Pick { rank, row, score: 0.5, information: 1.0, variance_left: None };
     let (before, _first) = pool(&["x", " x", "y", "x\t"]);
     let (after, _second) = pool(&["y", " x", "x\t", "x"]);
     assert_eq!(before.ids().unwrap(), ["x", " x", "y", "x\t"]);
@@ -264,7 +266,7 @@ fn picks_find_their_own_rows_where_ids_differ_by_blanks_alone() {
     for name in ["r.txt", "r.csv"] {
         assert_eq!(open(name, b" x\n").unwrap().rows_of(Some(&before)).unwrap().unwrap(), [1], "{name}");
         let message = open(name, b"id\ny \n").unwrap().rows_of(Some(&before)).unwrap_err().to_string();
-        assert!(message.starts_with("id 'y', with blanks around it, is not in"), "{message}");
+        assert!(message.starts_with("id 'y', with spaces around it, is not in"), "{message}");
         assert_eq!(open(name, b" index \n 1 \n").unwrap().rows_of(Some(&before)).unwrap().unwrap(), [1], "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Folders of shards: which of them make a pool, and in which order.
+//! Folders of shards: which shards form a pool, and in which order.
 
 mod samples;
 
@@ -41,7 +41,7 @@ fn a_directory_of_shards_is_one_pool_in_the_order_of_names() {
     assert_eq!(pool.format(), Format::Arrow);
 }
 
-/// The `state.json` of a dataset of these files.
+/// Returns the `state.json` of a dataset with these files.
 fn state(names: &[&str]) -> Vec<u8> {
     let files: Vec<String> = names.iter().map(|name| format!("{{\"filename\": \"{name}\"}}")).collect();
     format!("{{\"_data_files\": [{}], \"_indices_data_files\": null}}", files.join(", ")).into_bytes()
@@ -80,9 +80,9 @@ fn a_shard_that_the_state_lists_and_that_is_missing_is_refused() {
     assert!(message.contains("b.arrow does not exist, but") && message.contains("state.json lists it"), "{message}");
     for (listed, word) in [
         (state(&[]), "lists no data files"),
-        (state(&["../a.arrow"]), "no name of a file"),
+        (state(&["../a.arrow"]), "not a file name"),
         (state(&["state.json"]), "neither .arrow nor .parquet"),
-        (b"{\"_data_files\": [3]}".to_vec(), "no name of a file"),
+        (b"{\"_data_files\": [3]}".to_vec(), "not a file name"),
         (b"{\"_data_files\": ".to_vec(), "not a valid dataset's state file"),
     ] {
         let message = refusal(listed);
@@ -91,7 +91,7 @@ fn a_shard_that_the_state_lists_and_that_is_missing_is_refused() {
 }
 
 #[test]
-fn a_shard_that_the_names_of_the_others_call_for_is_refused() {
+fn a_shard_that_the_names_of_the_others_imply_must_exist() {
     let directory = tempfile::tempdir().unwrap();
     let table = arrow_stream(&[batch(vec![("embedding", lists())])]);
     save_shards(directory.path(), &[("d-00000-of-00003.arrow", table.clone()), ("d-00002-of-00003.arrow", table)]);

@@ -1,4 +1,4 @@
-//! What a caught panic of a parser prints: nothing; what any other panic prints: what it always did.
+//! Caught panics of parsers print nothing, and other panics still print their message.
 
 mod samples;
 
@@ -9,10 +9,10 @@ use std::thread;
 use homing_pool::{Format, Pool, ReadOptions, RowList};
 use samples::*;
 
-/// Panics that were printed.
+/// Number of panics that were printed.
 static PRINTED: AtomicUsize = AtomicUsize::new(0);
 
-/// An Arrow file whose offsets of lists go down, at which the reader panics, or whatever else it panics at.
+/// Returns variants of an Arrow file with one byte changed; the reader panics at some of them, such as decreasing list offsets.
 fn panicking_files() -> Vec<Vec<u8>> {
     let table = [batch(vec![("id", ids()), ("vector", lists())])];
     let whole = arrow_stream(&table);
@@ -41,11 +41,11 @@ fn a_caught_panic_of_a_parser_prints_no_trace_and_other_panics_do() {
         let caught = |error: &homing_pool::Error| error.to_string().contains("its contents contradict each other");
         contradictions += refusals.iter().flatten().filter(|error| caught(error)).count();
     }
-    assert!(contradictions > 0, "none of the files makes a parser panic, so this test shows nothing");
-    assert_eq!(PRINTED.load(Ordering::SeqCst), 0, "of {contradictions} panics that were caught");
+    assert!(contradictions > 0, "none of the files makes a parser panic, so this test checks nothing");
+    assert_eq!(PRINTED.load(Ordering::SeqCst), 0, "printed panics among {contradictions} that were caught");
 
     let elsewhere = thread::spawn(|| panic!("on purpose")).join();
     let here = panic::catch_unwind(|| panic!("on purpose"));
     assert!(elsewhere.is_err() && here.is_err());
-    assert_eq!(PRINTED.load(Ordering::SeqCst), 2, "panics that nobody explains");
+    assert_eq!(PRINTED.load(Ordering::SeqCst), 2, "panics that were not caught must be printed");
 }

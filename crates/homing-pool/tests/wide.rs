@@ -1,4 +1,4 @@
-//! Tables of very many columns: their names are matched in a time that grows with their number, not with its square.
+//! Tables with very many columns: matching their names takes time that is linear, not quadratic, in the number of columns.
 
 mod samples;
 
@@ -13,7 +13,7 @@ use samples::*;
 
 const COLUMNS: usize = 100_000;
 
-/// A table of one row: the columns `c0`, `c1` and so on, from the last to the first.
+/// Returns a table of one row with the columns `c0`, `c1` and so on in reverse order.
 fn csv() -> Vec<u8> {
     let (mut names, mut numbers) = (String::new(), String::new());
     for column in (0..COLUMNS).rev() {
@@ -39,7 +39,7 @@ fn a_hundred_thousand_columns_are_matched_in_seconds() {
         fs::write(&path, bytes).unwrap();
         let start = Instant::now();
         let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
-        let options = ReadOptions { side_by_side: names, ..ReadOptions::default() };
+        let options = ReadOptions::default().side_by_side(names);
         let pool = Pool::open(&path, &options).unwrap();
         let expected: Vec<f64> = (0..COLUMNS).map(|column| column as f64 + 0.5).collect();
         assert_eq!(pool.embeddings().row(0), expected, "{name}");

@@ -1,34 +1,57 @@
-//! Embeddings as Python holds them, looked at where they are.
+//! Embeddings that Python holds, read in place.
 
 use std::path::PathBuf;
 
 use bytemuck::cast_slice;
 use half::f16;
-use homing::{Embeddings, Values};
+use homing::{Embeddings, StoredValues};
 use homing_pool::{Access, Pool, ReadOptions, RowList, embedding_column};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 
+use crate::argument::{Argument, Reader, read};
 use crate::chunks::Chunks;
-use crate::error::{refused, unreadable};
+use crate::error::{core_error, pool_error};
 
-enum Held {
+/// The memory that holds the embeddings.
+enum Storage {
     F32(Py<PyArray2<f32>>),
     F64(Py<PyArray2<f64>>),
     F16(Py<PyArray2<f16>>),
-    /// The bits of bfloat16, which NumPy has no name for.
+    /// The bits of bfloat16, a type that NumPy does not have.
     Bf16(Py<PyArray2<u16>>),
     Arrow(Chunks),
     File(Box<Pool>),
 }
 
+/// The arguments that say how a file is read: the names of its columns, and how its numbers are accessed.
+pub const COLUMNS: &[Reader<ReadOptions>] = &[
+    ("embedding_column", |to, name| name.optional(Argument::text).map(|name| to.embedding = name)),
+    ("id_column", |to, name| name.optional(Argument::text).map(|name| to.id = name)),
+    ("label_column", |to, name| name.optional(Argument::text).map(|name| to.label = name)),
+    ("groups", |to, name| name.optional(Argument::text).map(|name| to.group = name)),
+    ("costs", |to, name| name.optional(Argument::text).map(|name| to.cost = name)),
+    ("probabilities", |to, name| name.optional(Argument::text).map(|name| to.probabilities = name)),
+    ("pool_access", |to, name| name.optional(access).map(|access| to.access = access.unwrap_or_default())),
+];
+
+fn access(name: &Argument<'_, '_>) -> PyResult<Access> {
+    match &*name.text()? {
+        "auto" => Ok(Access::Auto),
+        "map" => Ok(Access::Map),
+        "read" => Ok(Access::Read),
+        other => Err(PyValueError::new_err(format!("pool_access is '{other}'; choose 'auto', 'map' or 'read'"))),
+    }
+}
+
 /// A matrix of embeddings: an array, a column of an Arrow table, or a file.
 #[pyclass(frozen, module = "homing._homing")]
 pub struct Data {
-    held: Held,
-    /// The names of the columns that the numbers came in, where they came in a table with such names.
+    storage: Storage,
+    /// The names of the columns that held the numbers, if they came from a table with named columns.
     named: Option<Vec<String>>,
     #[pyo3(get)]
     rows: usize,
@@ -37,8 +60,8 @@ pub struct Data {
 }
 
 impl Data {
-    fn new(py: Python<'_>, held: Held) -> PyResult<Self> {
-        let mut data = Self { held, named: None, rows: 0, dim: 0 };
+    fn new(py: Python<'_>, storage: Storage) -> PyResult<Self> {
+        let mut data = Self { storage, named: None, rows: 0, dim: 0 };
         let view = data.view(py)?;
         let (rows, dim) = (view.embeddings()?.rows(), view.embeddings()?.dim());
         drop(view);
@@ -46,15 +69,15 @@ impl Data {
         Ok(data)
     }
 
-    /// Borrows the numbers for as long as the view lives.
+    /// Borrows the numbers.
     pub fn view<'a>(&'a self, py: Python<'a>) -> PyResult<View<'a>> {
-        Ok(match &self.held {
-            Held::F32(array) => View::F32(array.bind(py).try_readonly()?),
-            Held::F64(array) => View::F64(array.bind(py).try_readonly()?),
-            Held::F16(array) => View::F16(array.bind(py).try_readonly()?),
-            Held::Bf16(array) => View::Bf16(array.bind(py).try_readonly()?),
-            Held::Arrow(chunks) => View::Held(chunks.view()),
-            Held::File(pool) => View::Held(pool.embeddings()),
+        Ok(match &self.storage {
+            Storage::F32(array) => View::F32(array.bind(py).try_readonly()?),
+            Storage::F64(array) => View::F64(array.bind(py).try_readonly()?),
+            Storage::F16(array) => View::F16(array.bind(py).try_readonly()?),
+            Storage::Bf16(array) => View::Bf16(array.bind(py).try_readonly()?),
+            Storage::Arrow(chunks) => View::Embeddings(chunks.view()),
+            Storage::File(pool) => View::Embeddings(pool.embeddings()),
         })
     }
 
@@ -62,37 +85,52 @@ impl Data {
         self.rows
     }
 
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
     pub fn file(&self) -> Option<&Pool> {
-        if let Held::File(pool) = &self.held { Some(pool) } else { None }
+        if let Storage::File(pool) = &self.storage { Some(pool) } else { None }
+    }
+
+    /// The ids of the rows, if they come from a file that has some.
+    pub fn ids(&self) -> Option<&[String]> {
+        self.file()?.ids()
+    }
+
+    /// The name of the data on a page.
+    pub fn name(&self) -> String {
+        let file = self.file().and_then(|pool| pool.path().file_name());
+        file.map_or_else(|| "an array".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 }
 
-/// Numbers that are borrowed.
+/// Borrowed numbers.
 pub enum View<'a> {
     F32(PyReadonlyArray2<'a, f32>),
     F64(PyReadonlyArray2<'a, f64>),
     F16(PyReadonlyArray2<'a, f16>),
     Bf16(PyReadonlyArray2<'a, u16>),
-    Held(Embeddings<'a>),
+    Embeddings(Embeddings<'a>),
 }
 
 impl View<'_> {
     pub fn embeddings(&self) -> PyResult<Embeddings<'_>> {
-        let lost = |_| PyValueError::new_err("the array is not contiguous; pass numpy.ascontiguousarray(array)");
+        let gaps = |_| PyValueError::new_err("the array is not contiguous; pass numpy.ascontiguousarray(array)");
         let (values, dim) = match self {
-            View::F32(array) => (Values::F32(array.as_slice().map_err(lost)?), array.shape()[1]),
-            View::F64(array) => (Values::F64(array.as_slice().map_err(lost)?), array.shape()[1]),
-            View::F16(array) => (Values::F16(array.as_slice().map_err(lost)?), array.shape()[1]),
-            View::Bf16(array) => (Values::Bf16(cast_slice(array.as_slice().map_err(lost)?)), array.shape()[1]),
-            View::Held(embeddings) => return Ok(*embeddings),
+            View::F32(array) => (StoredValues::F32(array.as_slice().map_err(gaps)?), array.shape()[1]),
+            View::F64(array) => (StoredValues::F64(array.as_slice().map_err(gaps)?), array.shape()[1]),
+            View::F16(array) => (StoredValues::F16(array.as_slice().map_err(gaps)?), array.shape()[1]),
+            View::Bf16(array) => (StoredValues::Bf16(cast_slice(array.as_slice().map_err(gaps)?)), array.shape()[1]),
+            View::Embeddings(embeddings) => return Ok(*embeddings),
         };
-        Embeddings::new(values, dim).map_err(refused)
+        Embeddings::new(values, dim).map_err(core_error)
     }
 }
 
 #[pymethods]
 impl Data {
-    /// Looks at a C-contiguous array of float32, float64, float16, or of the bits of bfloat16 as uint16; `columns` are the
+    /// Wraps a C-contiguous array of float32, float64 or float16, or of uint16 with the bits of bfloat16. `columns` are the
     /// names of its columns.
     #[staticmethod]
     #[pyo3(signature = (array, columns=None))]
@@ -102,21 +140,21 @@ impl Data {
         if !untyped.is_c_contiguous() {
             return Err(PyValueError::new_err("the array is not C-contiguous; pass numpy.ascontiguousarray(array)"));
         }
-        let held = if let Ok(array) = array.cast::<PyArray2<f32>>() {
-            Held::F32(array.clone().unbind())
+        let storage = if let Ok(array) = array.cast::<PyArray2<f32>>() {
+            Storage::F32(array.clone().unbind())
         } else if let Ok(array) = array.cast::<PyArray2<f64>>() {
-            Held::F64(array.clone().unbind())
+            Storage::F64(array.clone().unbind())
         } else if let Ok(array) = array.cast::<PyArray2<f16>>() {
-            Held::F16(array.clone().unbind())
+            Storage::F16(array.clone().unbind())
         } else if let Ok(array) = array.cast::<PyArray2<u16>>() {
-            Held::Bf16(array.clone().unbind())
+            Storage::Bf16(array.clone().unbind())
         } else {
-            return Err(PyTypeError::new_err("an array of rows by columns of floats is wanted"));
+            return Err(PyTypeError::new_err("a two-dimensional array of floats is needed"));
         };
-        Ok(Self { named: columns, ..Self::new(py, held)? })
+        Ok(Self { named: columns, ..Self::new(py, storage)? })
     }
 
-    /// Looks at an Arrow array of lists, or at a column of lists in an Arrow table; `rows` are the rows to take.
+    /// Wraps an Arrow array of lists, or a column of lists in an Arrow table. `rows` are the rows to take.
     #[staticmethod]
     #[pyo3(signature = (table, column=None, rows=None))]
     fn arrow(
@@ -130,66 +168,36 @@ impl Data {
         };
         let chunks = if let Ok(table) = table.extract::<AnyRecordBatch>() {
             let (batches, schema) = table.into_table()?.into_inner();
-            let position = embedding_column(&schema, column).map_err(unreadable)?;
+            let position = embedding_column(&schema, column).map_err(pool_error)?;
             let arrays: Vec<_> = batches.iter().map(|batch| batch.column(position).clone()).collect();
             Chunks::new(schema.field(position).name(), &arrays, rows)?
         } else {
             let (arrays, field) = table.extract::<AnyArray>()?.into_chunked_array()?.into_inner();
             Chunks::new(field.name(), &arrays, rows)?
         };
-        Self::new(table.py(), Held::Arrow(chunks))
+        Self::new(table.py(), Storage::Arrow(chunks))
     }
 
-    /// Opens a file or a folder in any format that `homing select` reads.
+    /// Opens a file or a folder in any format that `homing select` reads. `side_by_side` are the columns of numbers to take.
     #[staticmethod]
-    #[pyo3(signature = (
-        path, *, embedding=None, id=None, group=None, cost=None, label=None, probabilities=None, access="auto",
-        side_by_side=Vec::new(),
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "they are the columns of a file")]
-    fn open(
-        py: Python<'_>,
-        path: PathBuf,
-        embedding: Option<String>,
-        id: Option<String>,
-        group: Option<String>,
-        cost: Option<String>,
-        label: Option<String>,
-        probabilities: Option<String>,
-        access: &str,
-        side_by_side: Vec<String>,
-    ) -> PyResult<Self> {
-        let access = match access {
-            "auto" => Access::Auto,
-            "map" => Access::Map,
-            "read" => Access::Read,
-            _ => return Err(PyValueError::new_err(format!("access is '{access}'; choose 'auto', 'map' or 'read'"))),
-        };
-        let options = ReadOptions {
-            embedding,
-            id,
-            group,
-            cost,
-            label,
-            probabilities,
-            access,
-            side_by_side,
-            ..ReadOptions::default()
-        };
-        let pool = py.detach(|| Pool::open(&path, &options)).map_err(unreadable)?;
-        Self::new(py, Held::File(Box::new(pool)))
+    #[pyo3(signature = (path, columns, side_by_side=Vec::new()))]
+    fn open(py: Python<'_>, path: PathBuf, columns: &Bound<'_, PyDict>, side_by_side: Vec<String>) -> PyResult<Self> {
+        let mut options = ReadOptions::default().side_by_side(side_by_side);
+        read(COLUMNS, &mut options, columns)?;
+        let pool = py.detach(|| Pool::open(&path, &options)).map_err(pool_error)?;
+        Self::new(py, Storage::File(Box::new(pool)))
     }
 
-    /// The rows of this pool that a file names, or the embeddings that it holds.
+    /// Returns the rows of this pool that a file names, or the embeddings that it holds.
     fn named(&self, py: Python<'_>, path: PathBuf) -> PyResult<(Option<Vec<usize>>, Option<Data>)> {
         let columns = self.columns().unwrap_or_default();
-        match py.detach(|| RowList::open(&path)?.in_order_of(&columns)).map_err(unreadable)? {
-            RowList::Embeddings(pool) => Ok((None, Some(Self::new(py, Held::File(Box::new(pool)))?))),
-            list => Ok((list.rows_of(self.file()).map_err(unreadable)?, None)),
+        match py.detach(|| RowList::open(&path)?.in_order_of(&columns)).map_err(pool_error)? {
+            RowList::Embeddings(pool) => Ok((None, Some(Self::new(py, Storage::File(Box::new(pool)))?))),
+            list => Ok((list.rows_of(self.file()).map_err(pool_error)?, None)),
         }
     }
 
-    /// The names of the columns that the numbers came in; None where they have none.
+    /// The names of the columns that held the numbers; None if they have no names.
     #[getter]
     fn columns(&self) -> Option<Vec<String>> {
         let of_file = || self.file().map(Pool::side_by_side).filter(|names| !names.is_empty()).map(<[String]>::to_vec);
@@ -198,29 +206,30 @@ impl Data {
 
     #[getter]
     pub fn dtype(&self) -> &'static str {
-        match &self.held {
-            Held::F32(_) => "float32",
-            Held::F64(_) => "float64",
-            Held::F16(_) => "float16",
-            Held::Bf16(_) => "bfloat16",
-            Held::Arrow(chunks) => chunks.dtype(),
-            Held::File(pool) => pool.dtype(),
+        match &self.storage {
+            Storage::F32(_) => "float32",
+            Storage::F64(_) => "float64",
+            Storage::F16(_) => "float16",
+            Storage::Bf16(_) => "bfloat16",
+            Storage::Arrow(chunks) => chunks.dtype(),
+            Storage::File(pool) => pool.dtype(),
         }
     }
 
-    /// Where the numbers are: in an array, in Arrow memory, mapped, read, or held.
+    /// Where the numbers are: `array`, `arrow`, `mapped` (a memory-mapped file), `read` (a file read block by block) or `held`
+    /// (a file decoded into memory).
     #[getter]
     fn place(&self) -> &'static str {
-        match &self.held {
-            Held::Arrow(_) => "arrow",
-            Held::File(pool) if pool.is_read() => "read",
-            Held::File(pool) if pool.is_mapped() => "mapped",
-            Held::File(_) => "held",
+        match &self.storage {
+            Storage::Arrow(_) => "arrow",
+            Storage::File(pool) if pool.is_read() => "read",
+            Storage::File(pool) if pool.is_mapped() => "mapped",
+            Storage::File(_) => "held",
             _ => "array",
         }
     }
 
-    /// A copy of all rows as float32.
+    /// Copies all rows as float32.
     fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let view = self.view(py)?;
         let embeddings = view.embeddings()?;
@@ -229,17 +238,7 @@ impl Data {
             embeddings.values().write_f32(0..numbers.len(), &mut numbers);
             embeddings.check_read().map(|()| numbers)
         });
-        PyArray1::from_vec(py, numbers.map_err(refused)?).reshape([self.rows, self.dim])
-    }
-
-    #[getter]
-    fn ids(&self) -> Option<Vec<String>> {
-        self.file()?.ids().map(<[String]>::to_vec)
-    }
-
-    #[getter]
-    fn labels(&self) -> Option<Vec<String>> {
-        self.file()?.labels().map(<[String]>::to_vec)
+        PyArray1::from_vec(py, numbers.map_err(core_error)?).reshape([self.rows, self.dim])
     }
 
     #[getter]

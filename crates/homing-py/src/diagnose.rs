@@ -1,133 +1,117 @@
-//! What a pool can teach about some targets.
+//! Diagnoses what a pool can teach about some targets.
 
-use homing::{Interrupt, Task as CoreTask};
-use homing_report::diagnosis::{self, Names, Question};
-use numpy::PyReadonlyArray2;
+use homing::Interrupt;
+use homing::diagnose::{Diagnosis as CoreDiagnosis, Question};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::data::Data;
-use crate::error::{in_python, unwritten};
+use crate::argument::Argument;
+use crate::pages::{self, DiagnosisWords};
 use crate::run::run;
-use crate::select::noise_of;
+use crate::settings::Settings;
 use crate::task::Task;
 
-/// Every number of a diagnosis; the package gives it its face.
+/// A diagnosis with the task that it is about.
 #[pyclass(frozen, module = "homing._homing")]
 pub struct Diagnosis {
-    numbers: diagnosis::Diagnosis,
+    diagnosis: CoreDiagnosis,
     task: Py<Task>,
-    rows: usize,
 }
 
-/// Name, value, meaning, kind and place in the paper.
-type Fact = (String, String, String, &'static str, &'static str);
-
-fn facts(facts: Vec<homing_report::Fact>) -> Vec<Fact> {
-    let one = |fact: homing_report::Fact| (fact.name, fact.value, in_python(&fact.meaning), fact.kind, fact.place);
-    facts.into_iter().map(one).collect()
+/// The fields of the package's `Target`.
+#[derive(IntoPyObject)]
+struct TargetFields {
+    row: usize,
+    prior_var: f64,
+    irreducible_var: f64,
+    labelled_var: f64,
+    posterior_var: f64,
 }
 
-impl Diagnosis {
-    fn row_name(&self, row: usize) -> String {
-        let ids = self.task.get().pool().file().and_then(homing_pool::Pool::ids);
-        ids.map_or_else(|| format!("row {row}"), |ids| format!("{} (row {row})", ids[row]))
-    }
-
-    fn target_name(&self, row: usize) -> String {
-        let ids = self.task.get().targets().and_then(Data::file).and_then(homing_pool::Pool::ids);
-        ids.map_or_else(|| row.to_string(), |ids| ids[row].clone())
-    }
+/// The numeric fields of the package's `Diagnosis`. A pair is a lower and an upper bound.
+#[derive(IntoPyObject)]
+struct DiagnosisFields {
+    targets: Vec<TargetFields>,
+    objective: f64,
+    next_row: Option<usize>,
+    next_gain: Option<f64>,
+    batch: Vec<usize>,
+    information: f64,
+    gamma: (f64, f64),
+    kappa: (f64, f64),
+    guarantee: f64,
+    noise_var: f64,
+    suggested_noise_var: Option<f64>,
+    mean_var: f64,
+    target_var: f64,
+    duplicates: usize,
+    near_duplicate_share: f64,
 }
 
+/// Diagnoses a task. Of the settings, only `n`, `noise_std`, `seed` and `threads` have an effect.
 #[pyfunction]
-#[pyo3(signature = (task, picks, *, n=10, noise_std=None, values=None, seed=0, threads=None))]
 pub fn diagnose(
-    task: Bound<'_, Task>,
+    py: Python<'_>,
+    task: Py<Task>,
     picks: Vec<usize>,
-    n: usize,
-    noise_std: Option<f64>,
-    values: Option<PyReadonlyArray2<'_, f64>>,
-    seed: u64,
-    threads: Option<usize>,
+    values: &Bound<'_, PyAny>,
+    settings: &Bound<'_, PyDict>,
 ) -> PyResult<Diagnosis> {
-    let (py, interrupt) = (task.py(), Interrupt::default());
-    let values = values.as_ref().map(|values| values.as_slice()).transpose()?;
-    let (numbers, rows) = task.get().with(py, &interrupt, |task: CoreTask<'_>| {
-        let question = Question { task, noise: noise_of(noise_std), picks: &picks, count: n, values, seed };
-        let numbers = run(py, threads, &interrupt, None, |_| {
-            let numbers = diagnosis::Diagnosis::new(&question, |_| {})?;
+    let Settings { plan, threads, .. } = Settings::read(settings)?;
+    let rows = task.get().pool().rows();
+    let values = Argument { name: "values", object: values }.optional(|values| values.columns(rows))?;
+    let interrupt = Interrupt::default();
+    let diagnosis = task.get().with(py, &interrupt, |task| {
+        let question = Question::new(task).noise(plan.noise).picks(&picks).count(plan.count).seed(plan.seed);
+        let question = question.values(values.as_deref());
+        run(py, threads, &interrupt, None, |_| {
+            let diagnosis = CoreDiagnosis::new(&question)?;
             task.check_read()?;
-            Ok(numbers)
-        })?;
-        Ok((numbers, task.pool.rows()))
+            Ok(diagnosis)
+        })
     })?;
-    Ok(Diagnosis { numbers, task: task.unbind(), rows })
+    Ok(Diagnosis { diagnosis, task })
 }
 
 #[pymethods]
 impl Diagnosis {
-    /// The numbers, by the names that `homing diagnose --format json` has for them and a few more.
-    fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let all = &self.numbers;
-        let dict = PyDict::new(py);
-        let targets: Vec<Bound<'py, PyDict>> = all
-            .targets
-            .iter()
-            .map(|target| {
-                let one = PyDict::new(py);
-                one.set_item("index", target.index)?;
-                one.set_item("prior_var", target.prior)?;
-                one.set_item("irreducible_var", target.irreducible)?;
-                one.set_item("labelled_var", target.labelled)?;
-                one.set_item("posterior_var", target.now)?;
-                Ok(one)
-            })
-            .collect::<PyResult<_>>()?;
-        dict.set_item("targets", targets)?;
-        dict.set_item("objective", all.objective.value)?;
-        dict.set_item("next_row", all.next.map(|next| next.row))?;
-        dict.set_item("next_gain", all.next.map(|next| next.value))?;
-        dict.set_item("batch", &all.batch)?;
-        dict.set_item("information", all.information)?;
-        dict.set_item("gamma", (all.capacity.n, all.capacity.lower, all.capacity.upper))?;
-        dict.set_item("kappa", (all.ratio.lower, all.ratio.upper))?;
-        dict.set_item("guarantee", all.ratio.guarantee())?;
-        dict.set_item("noise_var", all.noise_var)?;
-        dict.set_item("suggested_noise_var", all.fit.map(|fit| fit.noise_var))?;
-        dict.set_item("mean_var", all.scale.mean_var)?;
-        dict.set_item("target_var", all.scale.target_var)?;
-        dict.set_item("duplicates", all.duplicates.exact)?;
-        dict.set_item("near_duplicate_share", all.duplicates.near_share)?;
-        Ok(dict)
+    /// Returns the numeric fields of the package's `Diagnosis`.
+    fn fields(&self) -> DiagnosisFields {
+        let found = &self.diagnosis;
+        let target = |target: &homing::diagnose::TargetReach| TargetFields {
+            row: target.row,
+            prior_var: target.prior,
+            irreducible_var: target.irreducible,
+            labelled_var: target.labelled,
+            posterior_var: target.now,
+        };
+        DiagnosisFields {
+            targets: found.targets.iter().map(target).collect(),
+            objective: found.objective.value,
+            next_row: found.next.map(|next| next.row),
+            next_gain: found.next.map(|next| next.value),
+            batch: found.batch.clone(),
+            information: found.information,
+            gamma: (found.capacity.lower, found.capacity.upper),
+            kappa: (found.ratio.lower, found.ratio.upper),
+            guarantee: found.ratio.guarantee(),
+            noise_var: found.noise_var,
+            suggested_noise_var: found.fit.map(|fit| fit.noise_var),
+            mean_var: found.scale.mean_var,
+            target_var: found.scale.target_var,
+            duplicates: found.duplicates.exact,
+            near_duplicate_share: found.duplicates.near_share,
+        }
     }
 
-    fn verdict(&self) -> String {
-        diagnosis::verdict(&self.numbers, self.rows, |row| self.target_name(row))
+    /// Returns the sentences of the package's `Diagnosis`.
+    fn words(&self) -> DiagnosisWords {
+        pages::diagnosis_words(&self.diagnosis, self.task.get())
     }
 
-    fn warnings(&self) -> Vec<String> {
-        self.numbers.warnings(self.rows).iter().map(|warning| in_python(warning)).collect()
-    }
-
-    fn facts(&self) -> Vec<Fact> {
-        facts(diagnosis::facts(&self.numbers, |row| self.row_name(row)))
-    }
-
-    fn checks(&self) -> Vec<Fact> {
-        facts(diagnosis::checks(&self.numbers, self.rows))
-    }
-
-    /// The page that `homing diagnose --report` writes.
+    /// Returns the page that `homing diagnose --report` writes.
     #[pyo3(signature = (threads=None))]
     fn page(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<String> {
-        let interrupt = Interrupt::default();
-        let page = self.task.get().with(py, &interrupt, |task| {
-            run(py, threads, &interrupt, None, |_| {
-                let names = Names { row: &|row| self.row_name(row), target: &|row| self.target_name(row) };
-                Ok(diagnosis::render(&names, &task, &self.numbers))
-            })
-        })?;
-        page.map_err(unwritten)
+        pages::diagnosis_page(py, &self.diagnosis, self.task.get(), threads)
     }
 }

@@ -1,32 +1,35 @@
-//! Refusals as Python raises them.
+//! Converts errors into Python exceptions whose remedies name Python's arguments.
 
 use std::path::Path;
 
-use pyo3::PyErr;
+use homing::Remedy;
+use homing_pool::Remedy as PoolRemedy;
 use pyo3::exceptions::{
     PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError,
 };
+use pyo3::prelude::*;
 
-/// A refusal of the core.
-pub fn refused(error: homing::Error) -> PyErr {
+/// Converts an error of the core.
+pub fn core_error(error: homing::Error) -> PyErr {
     match error {
         homing::Error::Interrupted => PyKeyboardInterrupt::new_err(()),
-        homing::Error::Unreadable(why) => PyOSError::new_err(why),
-        error => PyValueError::new_err(in_python(&error.to_string())),
+        homing::Error::Unreadable(reason) => PyOSError::new_err(reason),
+        error => PyValueError::new_err(error.phrase(words)),
     }
 }
 
-/// A refusal of a reader.
-pub fn unreadable(error: homing_pool::Error) -> PyErr {
+/// Converts an error from reading a file.
+pub fn pool_error(error: homing_pool::Error) -> PyErr {
+    let sentence = error.phrase(pool_words);
     match error {
-        homing_pool::Error::NotFound { .. } => PyFileNotFoundError::new_err(error.to_string()),
-        error => PyValueError::new_err(in_python(&error.to_string())),
+        homing_pool::Error::NotFound { .. } => PyFileNotFoundError::new_err(sentence),
+        _ => PyValueError::new_err(sentence),
     }
 }
 
-/// A refusal of the writer of files.
-pub fn unwritable(path: &Path, error: &homing_pool::Error) -> PyErr {
-    let sentence = error.to_string();
+/// Converts an error from writing a file.
+pub fn write_error(path: &Path, error: &homing_pool::Error) -> PyErr {
+    let sentence = error.phrase(pool_words);
     match error {
         homing_pool::Error::Write { .. } if path.is_dir() => PyIsADirectoryError::new_err(sentence),
         homing_pool::Error::Write { .. } if path.parent().is_some_and(is_missing) => {
@@ -41,19 +44,64 @@ fn is_missing(folder: &Path) -> bool {
     !folder.as_os_str().is_empty() && !folder.exists()
 }
 
-/// A page that could not be made.
-pub fn unwritten(error: homing_report::Error) -> PyErr {
+/// Converts an error from rendering a page.
+pub fn report_error(error: homing_report::Error) -> PyErr {
     match error {
-        homing_report::Error::Numbers(error) => refused(error),
+        homing_report::Error::Numbers(error) => core_error(error),
         error => PyRuntimeError::new_err(error.to_string()),
     }
 }
 
-/// The options that a sentence names, as the arguments that they are here: `--noise-std` is `noise_std`.
-pub fn in_python(sentence: &str) -> String {
-    let word = |word: &str| match word.strip_prefix("--") {
-        Some(option) => option.replace('-', "_"),
-        None => word.to_owned(),
+/// Phrases a remedy of the core with the names of Python's arguments.
+fn words(remedy: Remedy) -> String {
+    let words = match remedy {
+        Remedy::GiveTargets => "give `targets`",
+        Remedy::GiveTargetsOrChooseUndirectedRule => {
+            "give `targets`, or choose an undirected rule such as 'undirected-itl'"
+        }
+        Remedy::GiveTargetsOrDropVarianceStop => "give `targets`, or leave the variance out of `stop`",
+        Remedy::GiveProbabilitiesOrChooseRule => "give `probabilities`, or choose a `rule` that does not need them",
+        Remedy::GiveCostsOrDropBudget => "give `costs`, or leave `budget` out",
+        Remedy::GiveGroupsOrDropQuotas => "give `groups`, or leave `quotas` out",
+        Remedy::RaiseLimits => "raise `quotas` or `budget`",
+        Remedy::ChooseListedRule => "choose a `rule` that homing.rules() lists",
+        Remedy::DropRepeatOrChooseSequentialRule => {
+            "leave `repeat` out, or choose a `rule` that picks one row after another, such as 'itl'"
+        }
+        Remedy::ChooseGreedyRuleOrExact => "choose one of those as `rule`, or leave `greedy` out",
+        Remedy::DropInputsOrChooseUnpartitioned => {
+            "leave `noise_vars`, `probabilities` and `repeat` out, or choose 'exact' or 'stochastic:EPSILON' for `greedy`"
+        }
+        Remedy::ObserveByRow => "give row numbers of the pool as `observed`, not embeddings",
+        Remedy::StopByGainOrSamplePool => {
+            "use the least gain in `stop` instead of the variance, or give a sample of the pool"
+        }
+        Remedy::AddToKernelOrRaiseNoise => "add a multiple of the identity to the kernel matrix, or raise `noise_std`",
+        Remedy::ChooseSmallerApproximation => "choose a smaller approximation",
+        _ => "change the arguments",
     };
-    sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    words.to_owned()
+}
+
+/// Phrases a remedy of the file readers with the names of Python's arguments.
+fn pool_words(remedy: PoolRemedy) -> String {
+    let words = match remedy {
+        PoolRemedy::ReadByPosition => "read the pool by position, with 'read' as `pool_access`",
+        PoolRemedy::NameEmbedding => "name one in `embedding_column`",
+        PoolRemedy::NameIds => "name its column of ids in `id_column`",
+        PoolRemedy::NameUse => "say what it is for (`id_column`, `label_column`, `groups` or `costs`)",
+        PoolRemedy::NameOtherUses => {
+            "name the pool's columns that have another use (`id_column`, `label_column`, `groups` or `costs`)"
+        }
+        _ => "change the arguments",
+    };
+    words.to_owned()
+}
+
+/// Returns the sentence of every error of the libraries as Python shows it, for the tests.
+#[pyfunction]
+#[pyo3(name = "_refusals")]
+pub fn refusals() -> Vec<String> {
+    let core = homing::Error::examples().into_iter().map(|error| error.phrase(words));
+    core.chain(homing_pool::Error::examples().into_iter().map(|error| error.phrase(pool_words))).collect()
 }

@@ -1,4 +1,4 @@
-//! Long work, without the interpreter lock, that Ctrl-C ends.
+//! Runs long work without the interpreter lock, so that Ctrl-C can end it.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -7,43 +7,47 @@ use std::time::Duration;
 use homing::{Interrupt, Pick};
 use pyo3::prelude::*;
 
-use crate::error::refused;
+use crate::error::core_error;
 
-/// How often signals are looked for.
-const LOOK: Duration = Duration::from_millis(50);
+/// The time between two checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-enum Said<T> {
-    Picked(Pick),
+/// What the working thread sends to the calling thread.
+enum Message<T> {
+    Pick(Pick),
     Done(homing::Result<T>),
 }
 
-/// What work is given to tell its picks with.
-pub type Tell<'t> = dyn FnMut(&Pick) -> ControlFlow<()> + 't;
+/// The function that the work calls with each pick.
+pub type PickReport<'t> = dyn FnMut(&Pick) -> ControlFlow<()> + 't;
 
-/// Does `work` on so many threads while this one looks for signals; `heard` is told every pick here, with the lock held.
+/// Does `work` on other threads while the calling thread checks for signals and calls `on_pick` with every pick, holding the
+/// interpreter lock.
 ///
-/// The work reads embeddings that watch `interrupt`, so that a signal or an exception of `heard` ends it at its next block.
+/// The work must read embeddings that watch `interrupt`: a signal or an exception in `on_pick` sets it, which ends the work at
+/// its next block of rows.
 pub fn run<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
     interrupt: &Interrupt,
-    mut heard: Option<&mut dyn FnMut(Pick) -> PyResult<bool>>,
-    work: impl FnOnce(&mut Tell<'_>) -> homing::Result<T> + Send,
+    mut on_pick: Option<&mut dyn FnMut(Pick) -> PyResult<bool>>,
+    work: impl FnOnce(&mut PickReport<'_>) -> homing::Result<T> + Send,
 ) -> PyResult<T> {
-    // A pool of its own: one of another process is dead after a fork.
-    let workers = homing::thread_pool(threads).map_err(refused)?;
-    let (say, mut said) = channel();
-    let (answer, answered) = channel();
-    let talks = heard.is_some();
+    // Each call creates its own thread pool, because the threads of a shared one would not survive a fork.
+    let workers = homing::thread_pool(threads).map_err(core_error)?;
+    let (sender, mut receiver) = channel();
+    let (answer_sender, answer_receiver) = channel();
+    let has_listener = on_pick.is_some();
     let job = move || {
-        let told = say.clone();
-        let mut tell = move |pick: &Pick| {
-            let go_on = !talks || (told.send(Said::Picked(*pick)).is_ok() && answered.recv().unwrap_or(false));
-            if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let pick_sender = sender.clone();
+        let mut report = move |pick: &Pick| {
+            let sent = || pick_sender.send(Message::Pick(*pick)).is_ok();
+            let continues = !has_listener || (sent() && answer_receiver.recv().unwrap_or(false));
+            if continues { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let done = interrupt.guard(|| workers.install(|| work(&mut tell)));
-        // Nobody hears it if this thread's caller has panicked.
-        let _ = say.send(Said::Done(done));
+        let done = interrupt.guard(|| workers.install(|| work(&mut report)));
+        // Sending fails only if the calling thread has panicked.
+        let _ = sender.send(Message::Done(done));
     };
     let mut failure = None;
     let mut fail = |error: PyErr| {
@@ -54,22 +58,22 @@ pub fn run<T: Send>(
         let worker = scope.spawn(job);
         loop {
             let message;
-            (said, message) = py.detach(move || {
-                let message = said.recv_timeout(LOOK);
-                (said, message)
+            (receiver, message) = py.detach(move || {
+                let message = receiver.recv_timeout(SIGNAL_INTERVAL);
+                (receiver, message)
             });
             match message {
-                Ok(Said::Done(done)) => return done,
-                Ok(Said::Picked(pick)) => {
-                    let go_on = py.check_signals().and_then(|()| heard.as_mut().map_or(Ok(true), |heard| heard(pick)));
-                    let _ = answer.send(go_on.unwrap_or_else(|error| {
+                Ok(Message::Done(done)) => return done,
+                Ok(Message::Pick(pick)) => {
+                    let answer = py.check_signals().and_then(|()| on_pick.as_mut().map_or(Ok(true), |call| call(pick)));
+                    let _ = answer_sender.send(answer.unwrap_or_else(|error| {
                         fail(error);
                         false
                     }));
                 }
                 Err(RecvTimeoutError::Timeout) => py.check_signals().unwrap_or_else(&mut fail),
                 Err(RecvTimeoutError::Disconnected) => {
-                    let panic = worker.join().expect_err("a worker that ends well says so");
+                    let panic = worker.join().expect_err("a worker that ends well sends that it is done");
                     std::panic::resume_unwind(panic);
                 }
             }
@@ -77,6 +81,6 @@ pub fn run<T: Send>(
     });
     match failure {
         Some(error) => Err(error),
-        None => done.map_err(refused),
+        None => done.map_err(core_error),
     }
 }

@@ -1,108 +1,97 @@
-//! The data of a selection, held for as long as Python asks about it.
+//! The data of a selection, kept alive while Python uses the selection.
 
 use homing::{Embeddings, Interrupt, Kernel, Points, Precomputed, kernel_named};
-use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
+use crate::argument::{Argument, Reader, read};
 use crate::data::{Data, View};
-use crate::error::refused;
+use crate::error::core_error;
 use crate::run::run;
 
-/// What a selection is made from.
+/// The data that a selection is made from.
 #[pyclass(frozen, module = "homing._homing")]
 pub struct Task {
     pool: Py<Data>,
     targets: Option<Py<Data>>,
+    inputs: Inputs,
+    /// The pool's mean, if it is subtracted.
+    mean: Option<Vec<f64>>,
+}
+
+/// The data of a selection except the pool and the targets.
+#[derive(Default)]
+pub struct Inputs {
+    observed_rows: Vec<usize>,
     observed_points: Option<Py<Data>>,
     probabilities: Option<Py<Data>>,
     target_probabilities: Option<Py<Data>>,
-    /// A kernel matrix, whose row numbers are the points then.
-    gram: Option<Py<Data>>,
-    kernel: String,
-    /// The pool's mean, where it is subtracted.
-    mean: Option<Vec<f64>>,
-    observed_rows: Vec<usize>,
+    groups: Option<Vec<usize>>,
+    /// The most picks of each group number.
+    quotas: Vec<usize>,
+    costs: Option<Vec<f64>>,
+    kernel: KernelInput,
+    center: bool,
     forbidden: Vec<usize>,
     noise_vars: Option<Vec<f64>>,
-    costs: Option<Vec<f64>>,
-    groups: Option<Vec<usize>>,
 }
 
-fn rows_of(array: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
-    let row = |&row: &i64| {
-        usize::try_from(row)
-            .map_err(|_| PyValueError::new_err(format!("row {row} is negative; rows of the pool are counted from 0")))
-    };
-    array.as_slice()?.iter().map(row).collect()
+/// The name of a kernel, or a kernel matrix whose row numbers are the points.
+enum KernelInput {
+    Name(String),
+    Matrix(Py<Data>),
 }
 
-fn numbers_of(array: &PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f64>> {
-    Ok(array.as_slice()?.to_vec())
+impl Default for KernelInput {
+    fn default() -> Self {
+        KernelInput::Name("linear".to_owned())
+    }
+}
+
+/// Returns the class probabilities that were given, or else those of the file.
+fn probabilities_of<'a>(given: Option<&'a View<'_>>, data: Option<&'a Data>) -> PyResult<Option<Embeddings<'a>>> {
+    match given {
+        Some(view) => view.embeddings().map(Some),
+        None => Ok(data.and_then(Data::file).and_then(homing_pool::Pool::probabilities)),
+    }
 }
 
 fn view<'a>(py: Python<'a>, data: Option<&'a Py<Data>>) -> PyResult<Option<View<'a>>> {
     data.map(|data| data.get().view(py)).transpose()
 }
 
+/// Every input, with the field that stores it. The package lists the same names in `_settings.py`.
+pub const INPUTS: &[Reader<Inputs>] = &[
+    ("observed", |to, rows| rows.rows().map(|rows| to.observed_rows = rows)),
+    ("observed_points", |to, points| points.optional(Argument::data).map(|points| to.observed_points = points)),
+    ("probabilities", |to, data| data.optional(Argument::data).map(|data| to.probabilities = data)),
+    ("target_probabilities", |to, data| data.optional(Argument::data).map(|data| to.target_probabilities = data)),
+    ("groups", |to, groups| groups.optional(Argument::rows).map(|groups| to.groups = groups)),
+    ("quotas", |to, quotas| quotas.optional(Argument::rows).map(|quotas| to.quotas = quotas.unwrap_or_default())),
+    ("costs", |to, costs| costs.optional(Argument::numbers).map(|costs| to.costs = costs)),
+    ("kernel", |to, kernel| kernel_input(kernel).map(|kernel| to.kernel = kernel)),
+    ("center", |to, center| center.flag().map(|center| to.center = center)),
+    ("forbidden", |to, rows| rows.rows().map(|rows| to.forbidden = rows)),
+    ("noise_vars", |to, vars| vars.optional(Argument::numbers).map(|vars| to.noise_vars = vars)),
+];
+
+fn kernel_input(kernel: &Argument<'_, '_>) -> PyResult<KernelInput> {
+    kernel.data().map(KernelInput::Matrix).or_else(|_| kernel.text().map(KernelInput::Name))
+}
+
 #[pymethods]
 impl Task {
     #[new]
-    #[pyo3(signature = (
-        pool, targets=None, *, observed_points=None, probabilities=None, target_probabilities=None, gram=None,
-        kernel="linear", center=false, observed_rows=None, forbidden=None, noise_vars=None, costs=None, groups=None,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "they are what a selection is made from")]
-    fn new(
-        py: Python<'_>,
-        pool: Py<Data>,
-        targets: Option<Py<Data>>,
-        observed_points: Option<Py<Data>>,
-        probabilities: Option<Py<Data>>,
-        target_probabilities: Option<Py<Data>>,
-        gram: Option<Py<Data>>,
-        kernel: &str,
-        center: bool,
-        observed_rows: Option<PyReadonlyArray1<'_, i64>>,
-        forbidden: Option<PyReadonlyArray1<'_, i64>>,
-        noise_vars: Option<PyReadonlyArray1<'_, f64>>,
-        costs: Option<PyReadonlyArray1<'_, f64>>,
-        groups: Option<PyReadonlyArray1<'_, i64>>,
-    ) -> PyResult<Self> {
-        let mean = if center {
-            let view = pool.get().view(py)?;
-            let interrupt = Interrupt::default();
-            let embeddings = view.embeddings()?.watching(&interrupt);
-            let mean =
-                run(py, None, &interrupt, None, |_| embeddings.check_finite("pool").map(|()| embeddings.mean()))?;
-            Some(mean)
-        } else {
-            None
-        };
-        let dim = pool.get().view(py)?.embeddings()?.dim();
-        for (what, other) in [("targets", &targets), ("observed points", &observed_points)] {
-            if let Some(other) = other {
-                let got = other.get().view(py)?.embeddings()?.dim();
-                if got != dim {
-                    return Err(refused(homing::Error::Dimension { what, got, pool: dim }));
-                }
-            }
+    fn new(py: Python<'_>, pool: Py<Data>, targets: Option<Py<Data>>, inputs: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let mut all = Inputs::default();
+        read(INPUTS, &mut all, inputs)?;
+        let mut task = Self { pool, targets, inputs: all, mean: None };
+        task.check().map_err(core_error)?;
+        if task.inputs.center {
+            task.mean = Some(task.pool_mean(py)?);
         }
-        Ok(Self {
-            pool,
-            targets,
-            observed_points,
-            probabilities,
-            target_probabilities,
-            gram,
-            kernel: kernel.to_owned(),
-            mean,
-            observed_rows: observed_rows.as_ref().map(rows_of).transpose()?.unwrap_or_default(),
-            forbidden: forbidden.as_ref().map(rows_of).transpose()?.unwrap_or_default(),
-            noise_vars: noise_vars.as_ref().map(numbers_of).transpose()?,
-            costs: costs.as_ref().map(numbers_of).transpose()?,
-            groups: groups.as_ref().map(rows_of).transpose()?,
-        })
+        Ok(task)
     }
 }
 
@@ -116,69 +105,87 @@ impl Task {
     }
 
     pub fn is_centered(&self) -> bool {
-        self.mean.is_some()
+        self.inputs.center
     }
 
-    /// Borrows everything and hands it over as the core wants it.
+    pub fn quotas(&self) -> &[usize] {
+        &self.inputs.quotas
+    }
+
+    /// Refuses points whose dimension differs from the pool's, and lists that do not have one number per row.
+    fn check(&self) -> homing::Result<()> {
+        let (rows, pool) = (self.pool().rows(), self.pool().dim());
+        for (what, points) in [("targets", &self.targets), ("observed points", &self.inputs.observed_points)] {
+            if let Some(got) = points.as_ref().map(|points| points.get().dim()).filter(|&got| got != pool) {
+                return Err(homing::Error::Dimension { what, got, pool });
+            }
+        }
+        for (what, numbers) in [("costs", &self.inputs.costs), ("noise variances", &self.inputs.noise_vars)] {
+            if let Some(got) = numbers.as_ref().map(Vec::len).filter(|&got| got != rows) {
+                return Err(homing::Error::Length { what, got, expected: rows });
+            }
+        }
+        Ok(())
+    }
+
+    fn pool_mean(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
+        let view = self.pool().view(py)?;
+        let interrupt = Interrupt::default();
+        let embeddings = view.embeddings()?.watching(&interrupt);
+        run(py, None, &interrupt, None, |_| embeddings.check_finite("pool").map(|()| embeddings.mean()))
+    }
+
+    /// Borrows the data and calls `f` with the core's task.
     pub fn with<T>(
         &self,
         py: Python<'_>,
         interrupt: &Interrupt,
         f: impl FnOnce(homing::Task<'_>) -> PyResult<T>,
     ) -> PyResult<T> {
-        let (pool, targets, observed) =
-            (self.pool.get().view(py)?, view(py, self.targets.as_ref())?, view(py, self.observed_points.as_ref())?);
-        let (likely, target_likely) =
-            (view(py, self.probabilities.as_ref())?, view(py, self.target_probabilities.as_ref())?);
-        let gram = view(py, self.gram.as_ref())?;
-        let probabilities = match &likely {
-            Some(view) => Some(view.embeddings()?),
-            None => self.pool().file().and_then(homing_pool::Pool::probabilities),
-        };
-        let target_probabilities = match &target_likely {
-            Some(view) => Some(view.embeddings()?),
-            None => self.targets().and_then(Data::file).and_then(homing_pool::Pool::probabilities),
-        };
+        let inputs = &self.inputs;
+        let pool = self.pool().view(py)?;
+        let targets = view(py, self.targets.as_ref())?;
+        let observed_points = view(py, inputs.observed_points.as_ref())?;
+        let given = [view(py, inputs.probabilities.as_ref())?, view(py, inputs.target_probabilities.as_ref())?];
+        let probabilities = probabilities_of(given[0].as_ref(), Some(self.pool()))?;
+        let target_probabilities = probabilities_of(given[1].as_ref(), self.targets())?;
 
-        let matrix = gram.as_ref().map(View::embeddings).transpose()?;
-        let precomputed = match matrix {
+        let (name, matrix) = match &inputs.kernel {
+            KernelInput::Name(name) => (&**name, None),
+            KernelInput::Matrix(matrix) => ("linear", Some(matrix.get().view(py)?)),
+        };
+        let by_name = kernel_named(name, probabilities.map_or(0, |p| p.dim())).map_err(core_error)?;
+        let by_matrix = match matrix.as_ref().map(View::embeddings).transpose()? {
             Some(matrix) => {
                 let matrix = matrix.watching(interrupt);
                 Some(run(py, None, interrupt, None, |_| Precomputed::new(matrix))?)
             }
             None => None,
         };
-        let named = kernel_named(&self.kernel, probabilities.map_or(0, |p| p.dim())).map_err(refused)?;
-        let kernel: &dyn Kernel = precomputed.as_ref().map_or(&*named, |kernel| kernel);
+        let kernel: &dyn Kernel = by_matrix.as_ref().map_or(&*by_name, |kernel| kernel);
 
-        let gradients = self.kernel == "loss-gradient" && gram.is_none();
+        let gradients = name == "loss-gradient";
+        if gradients && observed_points.is_some() {
+            let why = "with kernel='loss-gradient', observed examples must be rows of the pool; give their indices";
+            return Err(PyValueError::new_err(why));
+        }
         let pool = self.points(&pool, probabilities, gradients, interrupt)?;
-        let targets = match &targets {
-            Some(targets) => Some(self.points(targets, target_probabilities, gradients, interrupt)?),
-            None => None,
-        };
-        let observed_points = match &observed {
-            Some(_) if gradients => {
-                let why = "with kernel='loss-gradient', observed examples are rows of the pool; give their indices";
-                return Err(PyValueError::new_err(why));
-            }
-            Some(points) => Some(self.points(points, None, false, interrupt)?),
-            None => None,
-        };
-        f(homing::Task {
-            kernel,
-            observed_rows: &self.observed_rows,
-            observed_points,
-            probabilities,
-            noise_vars: self.noise_vars.as_deref(),
-            costs: self.costs.as_deref(),
-            groups: self.groups.as_deref(),
-            forbidden: &self.forbidden,
-            ..homing::Task::new(pool, targets)
-        })
+        let targets = targets.as_ref().map(|view| self.points(view, target_probabilities, gradients, interrupt));
+        let observed_points = observed_points.as_ref().map(|view| self.points(view, None, false, interrupt));
+        let mut task = homing::Task::undirected(pool)
+            .targets(targets.transpose()?)
+            .kernel(kernel)
+            .observed_rows(&inputs.observed_rows)
+            .observed_points(observed_points.transpose()?)
+            .probabilities(probabilities)
+            .forbidden(&inputs.forbidden);
+        task.noise_vars = inputs.noise_vars.as_deref();
+        task.costs = inputs.costs.as_deref();
+        task.groups = inputs.groups.as_deref();
+        f(task)
     }
 
-    /// Embeddings, less the mean if that is asked for; or loss gradients made of them.
+    /// Returns the embeddings, with the mean subtracted if requested, or their loss gradients.
     fn points<'a>(
         &'a self,
         view: &'a View<'_>,
@@ -190,7 +197,7 @@ impl Task {
         let embeddings = self.mean.as_ref().map_or(embeddings, |mean| embeddings.centered(mean));
         match probabilities {
             _ if !gradients => Ok(embeddings.into()),
-            Some(probabilities) => Points::loss_gradient(embeddings, probabilities).map_err(refused),
+            Some(probabilities) => Points::loss_gradient(embeddings, probabilities).map_err(core_error),
             None => Err(PyValueError::new_err(
                 "loss gradients need the class probabilities of pool and targets; give probabilities and target_probabilities",
             )),

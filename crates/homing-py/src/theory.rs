@@ -1,24 +1,25 @@
-//! The paper's guarantees as numbers.
+//! Computes the paper's guarantees.
 
-use homing::{Interrupt, theory};
+use homing::{Interrupt, Noise, theory};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::error::refused;
+use crate::error::core_error;
 use crate::run::run;
-use crate::select::noise_of;
+use crate::settings::Settings;
 use crate::task::Task;
 
 /// A Gaussian process with its pool, targets, noise and observations.
 #[pyclass(frozen, module = "homing._homing")]
 pub struct Model {
     task: Py<Task>,
-    noise_std: Option<f64>,
+    noise: Noise,
     observed: Vec<usize>,
     threads: Option<usize>,
 }
 
 impl Model {
-    /// Asks the core's model, without the lock.
+    /// Calls `question` with the core's model, without the interpreter lock.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -27,7 +28,7 @@ impl Model {
         let interrupt = Interrupt::default();
         self.task.get().with(py, &interrupt, |task| {
             run(py, self.threads, &interrupt, None, |_| {
-                let model = theory::Model::new(task, noise_of(self.noise_std))?.given(&self.observed)?;
+                let model = theory::Model::new(task, self.noise)?.given(&self.observed)?;
                 let answer = question(&model)?;
                 task.check_read()?;
                 Ok(answer)
@@ -39,14 +40,14 @@ impl Model {
 #[pymethods]
 impl Model {
     #[new]
-    #[pyo3(signature = (task, noise_std=None, observed=Vec::new(), threads=None))]
-    fn new(task: Py<Task>, noise_std: Option<f64>, observed: Vec<usize>, threads: Option<usize>) -> Self {
-        Self { task, noise_std, observed, threads }
+    fn new(task: Py<Task>, observed: Vec<usize>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let Settings { plan, threads, .. } = Settings::read(settings)?;
+        Ok(Self { task, noise: plan.noise, observed, threads })
     }
 
     fn given(&self, py: Python<'_>, rows: Vec<usize>) -> Self {
         let observed = [&self.observed[..], &rows].concat();
-        Self { task: self.task.clone_ref(py), noise_std: self.noise_std, observed, threads: self.threads }
+        Self { task: self.task.clone_ref(py), noise: self.noise, observed, threads: self.threads }
     }
 
     #[getter]
@@ -103,7 +104,7 @@ impl Model {
         self.ask(py, |model| theory::boundary(model, target, goal, most).map(|found| (found.rows, found.vars)))
     }
 
-    /// max σ²_0(x), max σ²_0(x) + ρ²(x), and λ_min(K_SS) where it is known.
+    /// Returns max σ²_0(x), max (σ²_0(x) + ρ²(x)), and λ_min(K_SS) if it is known.
     fn constants(&self, py: Python<'_>) -> PyResult<(f64, f64, Option<f64>)> {
         self.ask(py, |model| {
             let constants = theory::Constants::of(model);
@@ -119,63 +120,64 @@ impl Model {
     }
 }
 
-/// 1 − e^−κ: the share of the best batch's information that ITL's has at least (Theorem C.2).
+/// Returns 1 − e^−κ: ITL's batch has at least this share of the best batch's information (Theorem C.2).
 #[pyfunction]
 fn guarantee(ratio: f64) -> f64 {
     theory::guarantee(ratio)
 }
 
-/// γ_n/n, which Γ_{n−1} does not exceed where the pool is among the targets and ITL chose the first n rows (Eq. 7).
+/// Returns γ_n/n, an upper bound of Γ_{n−1} if the targets include the pool and ITL chose the first n rows (Eq. 7).
 #[pyfunction]
 fn objective_bound(capacity: f64, n: usize) -> f64 {
     theory::objective_bound(capacity, n)
 }
 
-/// β_n(δ) = ‖f*‖ + ρ·√(2(γ_n + 1 + ln(1/δ))), as Theorem 3.2 states it; for ρ < 1 it is too narrow.
+/// Returns β_n(δ) = ‖f*‖ + ρ·√(2(γ_n + 1 + ln(1/δ))), as Theorem 3.2 states it; for ρ < 1 it is too narrow.
 #[pyfunction]
 fn confidence_width(norm: f64, noise_std: f64, capacity: f64, delta: f64) -> PyResult<f64> {
-    theory::confidence_width(norm, noise_std, capacity, delta).map_err(refused)
+    theory::confidence_width(norm, noise_std, capacity, delta).map_err(core_error)
 }
 
-/// ‖f*‖ + √(2(γ_n + ln(1/δ))): the width for which the band of Theorem 3.2 holds whatever ρ is.
+/// Returns ‖f*‖ + √(2(γ_n + ln(1/δ))), the width for which the band of Theorem 3.2 holds for every ρ.
 #[pyfunction]
 fn calibrated_width(norm: f64, capacity: f64, delta: f64) -> PyResult<f64> {
-    theory::calibrated_width(norm, capacity, delta).map_err(refused)
+    theory::calibrated_width(norm, capacity, delta).map_err(core_error)
 }
 
-/// d·ln n: how fast γ_n grows with the linear kernel.
+/// Returns d·ln n, the growth of γ_n with the linear kernel.
 #[pyfunction]
 fn linear_growth(n: f64, dim: usize) -> f64 {
     theory::linear_growth(n, dim)
 }
 
-/// lnᵈ⁺¹ n: with the Gaussian kernel.
+/// Returns lnᵈ⁺¹ n, the growth of γ_n with the Gaussian kernel.
 #[pyfunction]
 fn gaussian_growth(n: f64, dim: usize) -> f64 {
     theory::gaussian_growth(n, dim)
 }
 
-/// n^(d/(1+d)) · ln^(1/(1+d)) n: with the Laplace kernel.
+/// Returns n^(d/(1+d)) · ln^(1/(1+d)) n, the growth of γ_n with the Laplace kernel.
 #[pyfunction]
 fn laplace_growth(n: f64, dim: usize) -> f64 {
     theory::laplace_growth(n, dim)
 }
 
-/// n^(d/(2ν+d)) · ln^(2ν/(2ν+d)) n: with the Matérn kernel of smoothness ν.
+/// Returns n^(d/(2ν+d)) · ln^(2ν/(2ν+d)) n, the growth of γ_n with the Matérn kernel of smoothness ν.
 #[pyfunction]
 fn matern_growth(n: f64, dim: usize, smoothness: f64) -> f64 {
     theory::matern_growth(n, dim, smoothness)
 }
 
+/// Returns the numbers of Lemma F.1: the probability that a round includes a target, a number of rounds that include it, and
+/// the probability that at least this many do.
 #[pyfunction]
-fn sampled(weight: f64, size: usize, rounds: usize) -> PyResult<(f64, f64, f64)> {
-    let sampled = theory::sampled(weight, size, rounds).map_err(refused)?;
-    Ok((sampled.inclusion, sampled.at_least, sampled.probability))
+fn sampling_bound(weight: f64, size: usize, rounds: usize) -> PyResult<(f64, f64, f64)> {
+    let bound = theory::sampling_bound(weight, size, rounds).map_err(core_error)?;
+    Ok((bound.inclusion, bound.at_least, bound.probability))
 }
 
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Model>()?;
-    module.add_class::<crate::diagnose::Diagnosis>()?;
     module.add_function(wrap_pyfunction!(guarantee, module)?)?;
     module.add_function(wrap_pyfunction!(objective_bound, module)?)?;
     module.add_function(wrap_pyfunction!(confidence_width, module)?)?;
@@ -184,5 +186,5 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gaussian_growth, module)?)?;
     module.add_function(wrap_pyfunction!(laplace_growth, module)?)?;
     module.add_function(wrap_pyfunction!(matern_growth, module)?)?;
-    module.add_function(wrap_pyfunction!(sampled, module)?)
+    module.add_function(wrap_pyfunction!(sampling_bound, module)?)
 }

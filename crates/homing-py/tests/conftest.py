@@ -1,4 +1,4 @@
-"""What the tests share: a pool, targets, and the command built from the same core."""
+"""Shared fixtures: a pool, targets, and the command built from the same core."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def targets(rng):
 
 @pytest.fixture(scope="session")
 def command():
-    """The `homing` command; HOMING_BIN names it, or it is where cargo builds it."""
+    """The path of the `homing` command: HOMING_BIN, one in PATH, or the one that cargo built."""
     built = ROOT / "target" / "release" / "homing"
     path = os.environ.get("HOMING_BIN") or shutil.which("homing") or (str(built) if built.exists() else None)
     if path is None:

@@ -1,4 +1,4 @@
-"""Selections computed plainly in float64 with determinants, sharing nothing with the core."""
+"""A naive reference: selections by determinants in float64, without any code of the core."""
 
 import numpy as np
 
@@ -17,19 +17,19 @@ def logdet(matrix):
 
 
 def entropy(joint, rows, noise_var):
-    """½ ln det of noisy labels, up to a constant."""
+    """Entropy of noisy labels, ½ ln det, up to a constant."""
     block = joint[np.ix_(rows, rows)] + noise_var * np.eye(len(rows))
     return 0.5 * logdet(block) if len(rows) else 0.0
 
 
 def information(joint, picks, targets, noise_var):
-    """I(y_picks; y_targets) by log-determinants."""
+    """I(y_picks; y_targets), by log-determinants."""
     both = [*picks, *targets]
     return entropy(joint, picks, noise_var) + entropy(joint, targets, noise_var) - entropy(joint, both, noise_var)
 
 
 def greedy(value, rows, count):
-    """The best row by value(picks + row), again and again."""
+    """Repeatedly picks the row with the largest value(picks + row)."""
     picks, values = [], []
     for _ in range(count):
         best = max((value([*picks, row]), -row) for row in range(rows) if row not in picks)

@@ -1,4 +1,4 @@
-"""Columns of numbers side by side are known by their names, whatever order they come in."""
+"""Columns of numbers are matched by their names, in any order."""
 
 import homing
 import numpy as np
@@ -24,7 +24,7 @@ def test_frames_are_matched_by_name_and_not_by_position(pool, targets, frames):
     assert picks(frame, aims) == want
     assert picks(frame, aims[NAMES[::-1]]) == want
     assert picks(frame[NAMES[::-1]], aims) == picks(pool[:, ::-1].copy(), targets[:, ::-1].copy())
-    assert picks(frame, aims[NAMES[::-1]].assign(weight=1, note="x")) == want, "columns of another use are left out"
+    assert picks(frame, aims[NAMES[::-1]].assign(weight=1, note="x")) == want, "columns with another use are left out"
     assert picks(frame, targets) == want, "an array has no names"
     observed = picks(pool, targets, observed=targets[:2])
     assert picks(frame, aims, observed=aims[NAMES[::-1]][:2]) == observed

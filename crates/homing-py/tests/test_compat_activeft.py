@@ -1,4 +1,4 @@
-"""activeft's names: its golden numbers with strict=True, Homing's picks without, and its users' code."""
+"""The activeft-compatible interface: activeft's golden numbers with strict=True, Homing's picks without it."""
 
 import json
 import threading
@@ -58,7 +58,7 @@ def test_the_default_is_correct():
 
 
 def test_values_mean_what_activeft_means():
-    """The first value of a rule that has no ρ² to miss is the strict one."""
+    """The first value equals the strict one, for rules whose strict formula has ρ² too."""
     dataset, target = golden_inputs()
     for function in [VTL, functions.CTL, functions.LazyVTL]:
         ours = function(target, noise_std=0.7).select(3, None, dataset)[1]
@@ -74,17 +74,17 @@ def test_marginal_information():
     dataset, target = golden_inputs()
     indices, values = functions.MMITL(target, noise_std=0.5).select(6, None, dataset)
     assert len(set(indices.tolist())) == 6
-    # By its definition: mean_a I(f_a; y_x | D), with the covariance of all rows given the picks before.
+    # The definition: mean_a I(f_a; y_x | D), with the covariance of all rows given the earlier picks.
     joint = oracle.covariance(dataset, target)
     for i, value in enumerate(values):
         known = indices[:i]
         noisy = joint[np.ix_(known, known)] + 0.25 * np.eye(i)
         given = joint - joint[:, known] @ np.linalg.solve(noisy, joint[known])
         cov, var = given[:200, 200:], np.diag(given)
-        told = (-0.5 * np.log1p(-(cov**2) / np.outer(var[:200] + 0.25, var[200:]))).mean(1)
-        told[known] = -np.inf
-        assert indices[i] == told.argmax()
-        np.testing.assert_allclose(value, told.max(), rtol=1e-6)
+        gained = (-0.5 * np.log1p(-(cov**2) / np.outer(var[:200] + 0.25, var[200:]))).mean(1)
+        gained[known] = -np.inf
+        assert indices[i] == gained.argmax()
+        np.testing.assert_allclose(value, gained.max(), rtol=1e-6)
 
 
 def test_other_functions_run():

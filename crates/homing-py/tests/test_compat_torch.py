@@ -1,4 +1,4 @@
-"""activeft's users' code with tensors and models, and activeft itself where it is installed."""
+"""The activeft-compatible interface with tensors and models, compared with activeft if it is installed."""
 
 import importlib.util
 import inspect
@@ -87,7 +87,7 @@ def test_expected_information_is_that_of_a_real_step():
     dataset, target = inputs()
     model, row = Model().double(), 3
     dataset, target = dataset.double(), target.double()
-    told = functions.EIG(target).compute(model, dataset)
+    gained = functions.EIG(target).compute(model, dataset)
 
     @torch.no_grad()
     def entropy():
@@ -106,7 +106,7 @@ def test_expected_information_is_that_of_a_real_step():
         expected += float(likely[c]) * entropy()
         with torch.no_grad():
             weight.copy_(start)
-    np.testing.assert_allclose(told[row], before - expected, rtol=1e-5, atol=1e-10)
+    np.testing.assert_allclose(gained[row], before - expected, rtol=1e-5, atol=1e-10)
 
 
 def test_embeddings_of_models():
@@ -189,7 +189,7 @@ def test_names_and_arguments_are_those_of_activeft(module):
 @NO_ACTIVEFT
 @pytest.mark.parametrize("name", [name for name in GOLDEN if not name.startswith("Cosine")])
 def test_strict_is_activeft(name):
-    """On other data than the golden: the same picks and values as activeft itself."""
+    """On data other than the golden numbers', picks and values equal those of activeft."""
     theirs = importlib.import_module("activeft")
     rule, _, noise = name.partition("/noise_std=")
     noise_std = None if noise == "None" else float(noise)
@@ -209,6 +209,6 @@ def test_strict_is_activeft(name):
     want = theirs.ActiveDataLoader(Data(), 6, function(*arguments, noise_std=noise_std)).next()
     made = getattr(functions, rule)(*arguments, noise_std=noise_std, strict=True)
     indices, values = activeft.ActiveDataLoader(dataset, 6, made).next()
-    # Single precision loses the digits of near ties; the values tell.
+    # Single precision cannot resolve near ties, so the values are compared.
     np.testing.assert_allclose(values, want[1], rtol=2e-2, atol=2e-3)
     assert indices[0] == want[0][0]

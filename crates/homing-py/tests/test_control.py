@@ -1,4 +1,4 @@
-"""Ctrl-C, progress, the interpreter lock, threads and forks."""
+"""Tests of Ctrl-C, progress, the interpreter lock, threads and forks."""
 
 import multiprocessing
 import subprocess
@@ -13,7 +13,7 @@ import pytest
 LONG = """
 import os, signal, sys, threading, time
 import numpy as np, homing
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore SIGINT
 rng = np.random.default_rng(0)
 pool = rng.standard_normal(({rows}, 64), dtype=np.float32)
 targets = pool[:20].copy()
@@ -99,15 +99,15 @@ def test_a_forked_child_selects_too(pool, targets):
     child.join()
 
 
-def test_progress_is_told_every_pick_and_may_stop(pool, targets):
+def test_progress_receives_every_pick_and_may_stop(pool, targets):
     whole = homing.select(pool, targets, 10)
-    told = []
-    homing.select(pool, targets, 10, progress=told.append)
-    assert [pick.rank for pick in told] == list(range(1, 11)) and told[0].count == 10
-    assert [pick.index for pick in told] == whole.indices.tolist()
-    assert [pick.information for pick in told] == whole.information.tolist()
+    picks = []
+    homing.select(pool, targets, 10, progress=picks.append)
+    assert [pick.rank for pick in picks] == list(range(1, 11)) and picks[0].count == 10
+    assert [pick.row for pick in picks] == whole.indices.tolist()
+    assert [pick.information for pick in picks] == whole.information.tolist()
     cut = homing.select(pool, targets, 10, progress=lambda pick: pick.rank < 4)
-    assert (len(cut), cut.ended) == (4, "asked")
+    assert (len(cut), cut.ended) == (4, "progress")
 
 
 def test_an_exception_of_progress_comes_out(pool, targets):
@@ -131,14 +131,14 @@ def test_a_bar_without_tqdm(pool, targets, capsys, monkeypatch):
     assert "choosing 10/10" in capsys.readouterr().err
     monkeypatch.setattr("homing._progress._is_watched", lambda: True)
     homing.select(pool, targets, 10)
-    assert capsys.readouterr().err == "", "a bar that nobody asked for appears after a second"
+    assert capsys.readouterr().err == "", "a bar that was not requested appears only after a second"
 
 
 def test_counts_and_threads_that_nobody_can_wait_for_are_refused(pool, targets):
     for n in (10**11, 2**62):
-        with pytest.raises(ValueError, match="picks are asked for, and 100000000 are the most"):
+        with pytest.raises(ValueError, match="picks were requested, but one call allows at most 100000000"):
             homing.select(pool, targets, n, repeat=True)
-    with pytest.raises(ValueError, match="draws of targets are asked for"):
+    with pytest.raises(ValueError, match="draws of targets were requested"):
         homing.select(pool, targets, 3, target_sample=10**11, target_weights=np.ones(len(targets)))
     for threads in (1025, 5000, 10**12):
         with pytest.raises(ValueError, match=f"threads is {threads}; at most 1024"):

@@ -1,4 +1,4 @@
-"""The Python of the documents runs, and so does the tutorial."""
+"""The Python blocks of the documents run, and so does the tutorial."""
 
 import re
 
@@ -15,7 +15,7 @@ def test_python_in_documents_runs(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
-    # The blocks of a document go on from one another.
+    # Each block continues the one before it.
     names = {"__name__": "document"}
     for block in blocks:
         exec(compile(block, document, "exec"), names)

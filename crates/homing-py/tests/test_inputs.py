@@ -1,4 +1,4 @@
-"""Everything that people hold embeddings in gives the same picks, in place where the layout allows it."""
+"""Embeddings give the same picks in every form, and are read in place if the layout allows it."""
 
 import subprocess
 import sys
@@ -55,18 +55,18 @@ def test_layouts_that_cannot_be_looked_at_are_refused(pool, targets):
         (pool.reshape(20, 20, 12), "shape"),
         (np.ma.masked_invalid(pool), "masked"),
         (pool.astype(">f4"), "byte order"),
-        (pool.astype(np.int64), "int64; floats are wanted"),
-        (pool.astype(np.uint16), "uint16; floats are wanted"),
-        (pool.astype(object), "object; floats are wanted"),
+        (pool.astype(np.int64), "int64; floats are needed"),
+        (pool.astype(np.uint16), "uint16; floats are needed"),
+        (pool.astype(object), "object; floats are needed"),
         (np.empty((0, 12), np.float32), "the pool came empty"),
         (None, "the pool came as NoneType"),
         (pool[0], "shape"),
-        ([["a", "b"]], "floats are wanted"),
-        ([[1.0, 2.0], [3.0]], "ragged"),
+        ([["a", "b"]], "floats are needed"),
+        ([[1.0, 2.0], [3.0]], "rows of different lengths"),
     ]:
         with pytest.raises((ValueError, TypeError), match=match):
             homing.select(bad, targets, 3)
-    # Targets are few, and copied where they must be.
+    # Targets are few, so they are copied if necessary.
     assert picks(pool, np.asfortranarray(targets)) == picks(pool, targets)
     assert picks(pool, np.repeat(targets, 2, axis=0)[::2]) == picks(pool, targets)
     assert picks(pool, targets.astype(">f4")) == picks(pool, targets)
@@ -83,7 +83,7 @@ def test_arrow_columns(pool, targets, kind, fixed, chunks):
     want = picks(pool, targets)
     assert picks(arrow, targets) == want
     assert picks(arrow["embedding"], targets) == want
-    assert picks(arrow.rename_columns(["id", "x"]), targets, embedding="x") == want
+    assert picks(arrow.rename_columns(["id", "x"]), targets, embedding_column="x") == want
     assert picks(arrow.slice(3, 200), targets) == picks(pool[3:203].copy(), targets)
     assert data(arrow, "pool").place == "arrow"
 
@@ -94,9 +94,9 @@ def test_arrow_refusals(pool, targets):
         homing.select(ragged, targets, 1)
     with pytest.raises(ValueError, match="row 1 .* has no value in column .embedding"):
         homing.select(pa.table({"embedding": [[1.0, 2.0], None]}), targets, 1)
-    with pytest.raises(ValueError, match="embedding NAME"):
+    with pytest.raises(ValueError, match="name one in `embedding_column`"):
         homing.select(pa.table({"a": [[1.0]], "b": [[1.0]]}), targets, 1)
-    with pytest.raises(ValueError, match="row of floats"):
+    with pytest.raises(ValueError, match="lists of floats"):
         homing.select(pa.array(["x"]), targets, 1)
 
 
@@ -104,15 +104,15 @@ def test_pandas(pool, targets):
     want = picks(pool, targets)
     assert picks(pd.DataFrame(pool), pd.DataFrame(targets)) == want
     lists = pd.DataFrame({"e": list(pool), "source": "web"})
-    assert picks(lists, targets, embedding="e") == want
+    assert picks(lists, targets, embedding_column="e") == want
     with pytest.raises(TypeError, match="not all columns of the pool hold floats"):
         homing.select(lists, targets, 3)
     with pytest.raises(ValueError, match="no column 'x' in the pool; there are e, source"):
-        homing.select(lists, targets, 3, embedding="x")
+        homing.select(lists, targets, 3, embedding_column="x")
 
 
 def test_columns_by_name(pool, targets):
-    """Groups, costs and probabilities are columns of tables in memory as they are of files."""
+    """Groups, costs and probabilities may name columns of tables in memory, as they may for files."""
     datasets = pytest.importorskip("datasets")
     likely = np.random.default_rng(1).dirichlet(np.ones(3), 400)
     columns = {"embedding": list(pool), "source": ["web", "book"] * 200, "price": np.ones(400), "likely": list(likely)}
@@ -120,21 +120,21 @@ def test_columns_by_name(pool, targets):
     arrow = pa.Table.from_pandas(frame)
     order = np.random.default_rng(3).permutation(400)
     shuffled = datasets.Dataset(arrow).select(order.tolist())
-    named = {"groups": "source", "quotas": {"web": 2}, "costs": "price", "budget": 6, "embedding": "embedding"}
+    named = {"groups": "source", "quotas": {"web": 2}, "costs": "price", "budget": 6, "embedding_column": "embedding"}
     for table in [frame, arrow, shuffled]:
         rows = order if table is shuffled else np.arange(400)
         made = homing.select(table, targets, 8, **named)
         assert len(made) == 6 and sum(rows[row] % 2 == 0 for row in made) == 2
-        uncertain = homing.select(table, None, 5, "max-entropy", probabilities="likely", embedding="embedding")
+        uncertain = homing.select(table, None, 5, "max-entropy", probabilities="likely", embedding_column="embedding")
         want = homing.select(pool, None, 5, "max-entropy", probabilities=likely)
         assert rows[uncertain.indices].tolist() == want.indices.tolist()
         selector = homing.Selector(table, **named)
         assert [len(selector.next_batch(targets, 4)) for _ in range(2)] == [4, 2]
     for column in ["groups", "costs", "probabilities"]:
-        with pytest.raises(TypeError, match="has no columns; give one value a row"):
+        with pytest.raises(TypeError, match="has no columns; give one value per row"):
             homing.select(pool, targets, 3, **{column: "source"})
         with pytest.raises(ValueError, match="no such column"):
-            homing.select(arrow, targets, 3, embedding="embedding", **{column: "sauce"})
+            homing.select(arrow, targets, 3, embedding_column="embedding", **{column: "sauce"})
 
 
 def test_rows_in_any_hands(pool, targets):
@@ -155,7 +155,7 @@ def test_datasets(pool, targets, tmp_path):
     want = picks(pool, targets)
     assert picks(whole, targets) == want
     assert picks(whole["embedding"], targets) == want
-    # The rows of a dataset are not those of its table once it has been shuffled or filtered.
+    # After shuffling or filtering, the rows of a dataset differ from those of its table.
     order = np.random.default_rng(3).permutation(len(pool))[:150]
     for some in [whole.select(order.tolist()), whole.select(order.tolist()).with_format("numpy")]:
         assert some._indices is not None
@@ -203,11 +203,11 @@ def test_files(pool, targets, tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         homing.select(tmp_path / "none.npy", targets, 3)
     with pytest.raises(ValueError, match="embedding"):
-        homing.select(tmp_path / "pool.parquet", targets, 3, embedding="vectors")
+        homing.select(tmp_path / "pool.parquet", targets, 3, embedding_column="vectors")
 
 
 def test_the_pool_is_not_copied(tmp_path):
-    """Peak memory of a selection, in a process of its own: far below the pool's 160 MB."""
+    """The peak memory of a selection, measured in a separate process, grows by far less than the pool's 153 MiB."""
     code = """
 import resource, numpy as np, homing
 rng = np.random.default_rng(0)
@@ -219,7 +219,7 @@ homing.select(pool, targets, 3, threads=2)
 print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 400_000)
 """
     grown = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-    assert grown < 200, f"{grown:.0f} bytes a row beside the pool, whose rows have 400"
+    assert grown < 200, f"{grown:.0f} bytes per row in addition to the pool, whose rows have 400"
 
 
 def test_tensors(pool, targets):

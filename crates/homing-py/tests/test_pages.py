@@ -1,4 +1,4 @@
-"""Pages are written as the command writes them: never over what was read, never in the place of what is no file."""
+"""Pages never overwrite an input, and never replace a device or a pipe."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(params=["select", "diagnose", "selector", "sklearn"])
 def made(request):
-    """Makes what has a report."""
+    """Returns a function that makes a result with a report."""
 
     def make(pool, targets, **more):
         if request.param == "select":
@@ -33,11 +33,9 @@ def test_a_page_does_not_replace_what_was_read(pool, targets, tmp_path, made):
     np.save(tmp_path / "pool.npy", pool)
     np.save(tmp_path / "targets.npy", targets)
     np.save(tmp_path / "observed.npy", np.array([1, 2]))
-    np.save(tmp_path / "forbidden.npy", np.array([3]))
     os.symlink(tmp_path / "pool.npy", tmp_path / "link.npy")
     os.link(tmp_path / "pool.npy", tmp_path / "hard.npy")
     mapped = np.load(tmp_path / "pool.npy", mmap_mode="r")
-    paths = {"observed": tmp_path / "observed.npy", "forbidden": str(tmp_path / "forbidden.npy")}
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for held, aims in [
         (tmp_path / "pool.npy", str(tmp_path / "targets.npy")),
@@ -45,13 +43,20 @@ def test_a_page_does_not_replace_what_was_read(pool, targets, tmp_path, made):
         (mapped[100:], np.memmap(tmp_path / "targets.npy", np.float32, "r", 128, (5, 12))[1:]),
         (np.asarray(mapped).view(np.ndarray), tmp_path / "targets.npy"),
     ]:
-        result = made(held, aims, **paths)
+        result = made(held, aims, observed=tmp_path / "observed.npy")
         for name in before:
-            with pytest.raises(ValueError, match=f"{name} is read and would be written over; choose another output"):
+            with pytest.raises(ValueError, match=f"{name} is an input and would be overwritten; choose another output"):
                 result.report(tmp_path / name)
         result.report(tmp_path / "page.html")
         (tmp_path / "page.html").unlink()
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_page_does_not_replace_forbidden_rows_that_were_read(pool, targets, tmp_path):
+    np.save(tmp_path / "forbidden.npy", np.array([3]))
+    result = homing.select(pool, targets, 3, forbidden=str(tmp_path / "forbidden.npy"))
+    with pytest.raises(ValueError, match="forbidden.npy is an input"):
+        result.report(tmp_path / "forbidden.npy")
 
 
 def test_a_relative_path_stays_the_file_that_it_was(pool, targets, tmp_path, monkeypatch):
@@ -59,7 +64,7 @@ def test_a_relative_path_stays_the_file_that_it_was(pool, targets, tmp_path, mon
     np.save("pool.npy", pool)
     result = homing.select("pool.npy", targets, 3)
     monkeypatch.chdir("/")
-    with pytest.raises(ValueError, match="is read"):
+    with pytest.raises(ValueError, match="is an input"):
         result.report(tmp_path / "pool.npy")
 
 
@@ -77,7 +82,7 @@ def test_a_page_does_not_replace_an_index(pool, targets, tmp_path):
     np.save(tmp_path / "index.npy", pool)
     for index in [tmp_path / "index.npy", np.load(tmp_path / "index.npy", mmap_mode="r")]:
         found = homing.Retriever(index).search(targets, N=3)
-        with pytest.raises(ValueError, match="is read"):
+        with pytest.raises(ValueError, match="is an input"):
             found.selection.report(tmp_path / "index.npy")
 
 
@@ -87,7 +92,7 @@ def test_a_page_does_not_replace_a_dataset(pool, targets, tmp_path):
     saved = datasets.load_from_disk(str(tmp_path / "saved"))
     (file,) = (tmp_path / "saved").glob("*.arrow")
     for held in [saved, saved["embedding"]]:
-        with pytest.raises(ValueError, match="is read"):
+        with pytest.raises(ValueError, match="is an input"):
             homing.select(held, targets.astype(np.float64), 3).report(file)
 
 
@@ -104,7 +109,7 @@ def test_what_is_no_file_stays_as_it_is(pool, targets, tmp_path, made):
         result.report(tmp_path / "none" / "page.html")
     with pytest.raises(IsADirectoryError, match="directory"):
         result.report(tmp_path)
-    with pytest.raises(TypeError, match="a path is wanted"):
+    with pytest.raises(TypeError, match="a str or os.PathLike is needed"):
         result.report(3)
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 

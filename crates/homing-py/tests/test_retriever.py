@@ -1,4 +1,4 @@
-"""Retrieval: the nearest, then the rule; over arrays and Faiss, from many threads, in order."""
+"""Retrieval from arrays and Faiss indexes: the nearest rows, then the rule; in order, also from several threads."""
 
 import pickle
 import threading
@@ -120,7 +120,7 @@ def test_threads_share_a_retriever(rows, queries):
 
 
 def test_refusals(rows):
-    with pytest.raises(ValueError, match=r"\(m, 16\) or \(16,\) is wanted"):
+    with pytest.raises(ValueError, match=r"\(m, 16\) or \(16,\) is needed"):
         homing.Retriever(rows).search(np.zeros(5), 3)
     with pytest.raises(ValueError, match="positive"):
         homing.Retriever(rows, noise_var=0)
@@ -132,7 +132,7 @@ def test_refusals(rows):
         homing.Retriever(rows).search(rows[0], 0)
     with pytest.raises(ValueError, match="threads is 0"):
         homing.Retriever(rows, threads=0)
-    with pytest.raises(TypeError, match="int64; floats are wanted"):
+    with pytest.raises(TypeError, match="int64; floats are needed"):
         homing.Retriever(np.ones((5, 16), int))
     with pytest.raises(ValueError, match="a query holds a value that is not finite"):
         homing.Retriever(rows).search(np.nan * rows[0], 3)
@@ -142,7 +142,7 @@ def test_refusals(rows):
         homing.Retriever(bad).search(rows[0], 3)
     without_rows = faiss.IndexIDMap(faiss.IndexFlatIP(16))
     without_rows.add_with_ids(rows, np.arange(800))
-    with pytest.raises(ValueError, match="IndexIDMap does not give rows back"):
+    with pytest.raises(ValueError, match="IndexIDMap cannot reconstruct its rows"):
         homing.Retriever(without_rows).search(rows[0], 3, 5)
     with_rows = faiss.IndexIDMap2(faiss.IndexFlatIP(16))
     with_rows.add_with_ids(rows, 5_000 + np.arange(800))

@@ -1,4 +1,4 @@
-"""A loop of batches is one long call, and survives pickling."""
+"""A loop of batches equals one long call, and a selector can be pickled."""
 
 import pickle
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 def test_batches_are_one_long_call(rule, rng):
     pool, targets = rng.standard_normal((1200, 9)).astype(np.float32), rng.standard_normal((6, 9)).astype(np.float32)
     likely = rng.dirichlet(np.ones(3), 1200)
-    whole = homing.select(pool, targets, 12, rule, probabilities=likely, round_size=4, seed=3)
+    whole = homing.select(pool, targets, 12, rule, probabilities=likely, picks_per_round=4, seed=3)
     selector = homing.Selector(pool, rule, probabilities=likely, seed=3)
     found = [selector.next_batch(targets, 4).indices for _ in range(3)]
     assert np.concatenate(found).tolist() == whole.indices.tolist()
@@ -96,7 +96,7 @@ def test_quotas_and_budgets_last_over_batches(pool, targets):
     selector = homing.Selector(pool, groups=groups, quotas={"a": 1, "b": 2})
     rows = np.concatenate([selector.next_batch(targets, 3).indices for _ in range(4)])
     assert [int((groups[rows] == name).sum()) for name in "ab"] == [1, 2]
-    whole = homing.select(pool, targets, 12, groups=groups, quotas={"a": 1, "b": 2}, round_size=3)
+    whole = homing.select(pool, targets, 12, groups=groups, quotas={"a": 1, "b": 2}, picks_per_round=3)
     assert rows.tolist() == whole.indices.tolist()
     selector = homing.Selector(pool, costs=np.ones(400), budget=5)
     assert [len(selector.next_batch(targets, 3)) for _ in range(2)] == [3, 2]
@@ -120,7 +120,7 @@ def test_new_embeddings_of_the_same_rows(pool, targets):
     selector.update(-2 * pool)
     made = selector.next_batch(targets, 3)
     assert made.indices.tolist() == homing.select(-2 * pool, targets, 3, observed=first).indices.tolist()
-    with pytest.raises(ValueError, match="must stay who they are"):
+    with pytest.raises(ValueError, match="the pool has 400 rows, but the new embeddings have 10"):
         selector.update(pool[:10])
 
 

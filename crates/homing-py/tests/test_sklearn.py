@@ -1,4 +1,4 @@
-"""scikit-learn's manners."""
+"""Tests of the scikit-learn-style interface."""
 
 import homing
 import numpy as np

@@ -1,4 +1,4 @@
-"""Diagnoses and the theory: the command's numbers, and plain formulas."""
+"""Diagnoses and the theory, compared with the command and with naive formulas."""
 
 import json
 import math
@@ -16,14 +16,14 @@ def test_a_diagnosis_is_that_of_the_command(pool, targets, command, tmp_path):
     picks = homing.select(pool, targets, 6)
     for name, array in [("pool", pool), ("targets", targets), ("picks", picks.indices)]:
         np.save(tmp_path / f"{name}.npy", array)
-    told = subprocess.run(
+    printed = subprocess.run(
         [command, "diagnose", "pool.npy", "--targets", "targets.npy", "--picks", "picks.npy", "--format", "json", "-q"],
         cwd=tmp_path,
         check=True,
         capture_output=True,
         text=True,
     )
-    want = json.loads(told.stdout)
+    want = json.loads(printed.stdout)
     found = homing.diagnose(pool, targets, picks)
     numbers = found.to_dict()
     for key, value in want.items():
@@ -57,8 +57,8 @@ def test_a_diagnosis_in_python(pool, targets, rng):
     fitted = homing.diagnose(pool, targets, n=5, values=values)
     assert 0.05 < fitted.suggested_noise_var < 0.2
     warned = homing.diagnose(pool, targets, n=5, noise_std=1e3)
-    assert any("Lower noise_std" in warning for warning in warned.warnings)
-    with pytest.raises(ValueError, match="about targets"):
+    assert any("lower noise_std" in warning for warning in warned.warnings)
+    with pytest.raises(ValueError, match="diagnose needs targets"):
         homing.diagnose(pool, None)
     with pytest.raises(ValueError, match="only 400 rows"):
         homing.diagnose(pool, targets, [400])
@@ -87,7 +87,7 @@ def test_a_model(pool, targets):
     )
     constants = model.constants()
     np.testing.assert_allclose(constants.max_total_var - constants.max_var, 0.25)
-    # 400 rows in 12 dimensions are linearly dependent, where the theorem says nothing.
+    # 400 rows in 12 dimensions are linearly dependent, so the theorem gives no bound.
     assert constants.least_eigenvalue == 0 and model.reducible_bound(3) == math.inf
     few = theory.Model(pool[:3], pool[:3], noise_std=0.5)
     assert few.constants().least_eigenvalue == pytest.approx(np.linalg.eigvalsh(oracle.covariance(pool[:3]))[0], rel=1e-6)
@@ -105,7 +105,7 @@ def test_formulas():
     assert theory.gaussian_growth(n, 2) == pytest.approx(ln**3)
     assert theory.laplace_growth(n, 2) == pytest.approx(n ** (2 / 3) * ln ** (1 / 3))
     assert theory.matern_growth(n, 2, 1.5) == pytest.approx(n ** (2 / 5) * ln ** (3 / 5))
-    found = theory.sampled(0.5, 1, 16)
+    found = theory.sampling_bound(0.5, 1, 16)
     assert found.inclusion == pytest.approx(0.5) and found.at_least == pytest.approx(4.0)
     assert found.probability == pytest.approx(1 - math.exp(-1))
     with pytest.raises(ValueError, match="between 0 and 1"):

@@ -1,4 +1,4 @@
-"""What threads may share."""
+"""Threads may share selectors, retrievers and acquisition functions."""
 
 import copy
 import pickle
@@ -12,14 +12,14 @@ from homing.sklearn import TargetedSelector
 
 
 def in_threads(count, work):
-    """What `work` returns in so many threads that begin at once."""
+    """Returns the results of `work` from `count` threads that start at the same time."""
     gate, found, failed = threading.Barrier(count), [], []
 
     def run(number):
         gate.wait()
         try:
             found.append(work(number))
-        except BaseException as error:  # handed on below
+        except BaseException as error:  # raised again below
             failed.append(error)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
@@ -33,13 +33,13 @@ def in_threads(count, work):
 
 
 def test_threads_that_share_a_selector_get_no_row_twice(pool, targets):
-    """160 picks were 28 rows."""
+    """Regression: without the lock, 160 picks were only 28 different rows."""
     selector = homing.Selector(pool)
     batches = in_threads(8, lambda _: [selector.next_batch(targets, 4).indices.tolist() for _ in range(5)])
     rows = [row for batch in batches for part in batch for row in part]
     assert len(rows) == 160 == len(set(rows)) == len(selector.observed)
-    # In whatever order the threads came, the batches are those of one long call.
-    assert sorted(rows) == sorted(homing.select(pool, targets, 160, round_size=4).indices.tolist())
+    # In any order of the threads, the batches together equal one long call.
+    assert sorted(rows) == sorted(homing.select(pool, targets, 160, picks_per_round=4).indices.tolist())
 
 
 def test_threads_observe_and_forget_nothing_that_another_did(pool, targets):
@@ -98,7 +98,7 @@ def test_copies_of_a_selector_go_their_own_ways(pool, targets):
 
 def test_a_batch_within_a_batch_is_refused(pool, targets):
     selector = homing.Selector(pool)
-    with pytest.raises(ValueError, match="next_batch was called by what it tells its picks to"):
+    with pytest.raises(ValueError, match="next_batch was called from a function that it calls with its picks"):
         selector.next_batch(targets, 3, progress=lambda _: selector.next_batch(targets, 3))
     seen = []
     selector.next_batch(targets, 3, progress=lambda _: seen.append(len(selector.observed)))

@@ -1,4 +1,4 @@
-"""The stub of the compiled part is true, the package and its users' code type-check."""
+"""The stub matches the compiled module, and the package and code that uses it type-check."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-//! Lines over the number of picks.
+//! Line charts over the number of picks.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ const HEIGHT: f64 = 244.0;
 const LEFT: f64 = 42.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = HEIGHT - 34.0;
-/// More points than this on a line could not be told apart.
+/// Most points on a line; a reader could not distinguish more.
 const MAX_POINTS: usize = 200;
 
 /// A line chart, ready to draw.
@@ -27,29 +27,33 @@ pub struct Chart {
 struct Line {
     name: String,
     path: String,
-    /// Space-separated, for the script that follows the pointer: picks, values as text, heights in the drawing.
+    /// Numbers of picks, separated by spaces; the script that follows the pointer reads this and the next two fields.
     xs: String,
+    /// Values as text.
     ys: String,
+    /// Heights in the drawing.
     heights: String,
     end: [f64; 2],
     last: String,
     label_y: f64,
 }
 
-/// How the vertical axis reads.
+/// Range and labels of the vertical axis.
 pub enum Axis {
-    /// From zero (or below) to the largest value.
+    /// The axis runs from zero, or the smallest value if that is negative, to the largest value.
     Amount,
-    /// From 0 to 100 %.
+    /// The axis runs from 0 to 100 %.
     Share,
 }
 
-/// One line for each named series; `values[i]` is the value after `i` picks. `None` when there is nothing to draw.
+/// Draws one line per named series, in which `values[i]` is the value after `i` picks.
+///
+/// Returns `None` if there is nothing to draw.
 pub fn chart<'a>(axis: &Axis, series: impl IntoIterator<Item = (&'a str, Vec<f64>)>) -> Option<Chart> {
     chart_at(axis, series.into_iter().map(|(name, values)| (name, thin(&values))))
 }
 
-/// One line for each named series of (picks, value).
+/// Draws one line per named series of (picks, value) pairs.
 pub fn chart_at<'a>(axis: &Axis, series: impl IntoIterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Option<Chart> {
     let series: Vec<_> = series.into_iter().filter(|(_, points)| points.len() > 1).collect();
     let points = || series.iter().flat_map(|(_, points)| points);
@@ -65,7 +69,7 @@ pub fn chart_at<'a>(axis: &Axis, series: impl IntoIterator<Item = (&'a str, Vec<
     let x = Scale::new([0.0, x_max], [LEFT, right]);
     let y = Scale::new(y_domain, [BOTTOM, TOP]);
     let mut lines: Vec<Line> = series.iter().map(|(name, points)| line(name, points, axis, x, y)).collect();
-    frame::part(lines.iter_mut().map(|line| &mut line.label_y), TOP, BOTTOM - 3.0);
+    frame::separate_labels(lines.iter_mut().map(|line| &mut line.label_y), TOP, BOTTOM - 3.0);
     let frame = Frame {
         width: WIDTH,
         height: HEIGHT,
@@ -88,7 +92,7 @@ fn line(name: &str, points: &[(f64, f64)], axis: &Axis, x: Scale, y: Scale) -> L
         Axis::Amount => fixed(value, 2),
     };
     let joined = |number: &dyn Fn(&(f64, f64)) -> String| points.iter().map(number).collect::<Vec<_>>().join(" ");
-    let &(last_x, last_y) = points.last().expect("a line has two points or more");
+    let &(last_x, last_y) = points.last().expect("a line has at least two points");
     Line {
         name: name.to_owned(),
         path: frame::line(points.iter().map(|&(px, py)| [x.at(px), y.at(py)])),
@@ -101,7 +105,7 @@ fn line(name: &str, points: &[(f64, f64)], axis: &Axis, x: Scale, y: Scale) -> L
     }
 }
 
-/// Every value with its number of picks, or evenly spaced ones of them with the first and the last.
+/// Pairs each value with its number of picks. A long series keeps evenly spaced values, including the first and the last.
 fn thin(values: &[f64]) -> Vec<(f64, f64)> {
     let kept = values.len().min(MAX_POINTS);
     (0..kept)
@@ -126,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_lines_that_end_together_stand_apart() {
+    fn names_of_lines_that_end_together_do_not_overlap() {
         let series = ["a", "b", "c"].map(|name| (name, vec![1.0, 0.0]));
         let chart = chart(&Axis::Share, series).unwrap();
         let mut heights: Vec<f64> = chart.lines.iter().map(|line| line.label_y).collect();
@@ -136,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_is_no_chart() {
+    fn a_chart_needs_something_to_draw() {
         assert!(chart(&Axis::Amount, [("a", vec![0.0])]).is_none());
         assert!(chart(&Axis::Amount, []).is_none());
     }

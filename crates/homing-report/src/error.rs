@@ -1,16 +1,16 @@
-//! Why there is no page.
+//! Errors of this crate.
 
-/// A result of this crate.
+/// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why there is no page.
+/// Reason why a report or a page could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The numbers were refused.
+    /// The computation of the numbers failed.
     #[error(transparent)]
     Numbers(#[from] homing::Error),
-    /// A template and its page do not fit together.
+    /// A template could not be rendered with the variables that it received.
     #[error(transparent)]
     Template(#[from] minijinja::Error),
 }

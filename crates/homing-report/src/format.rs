@@ -1,22 +1,22 @@
-//! Numbers as a reader wants them. What is not finite reads "–".
+//! Template filters that format numbers. A number that is not finite becomes "–".
 
-/// With so many decimals.
+/// Formats with this number of decimals.
 pub fn fixed(value: f64, decimals: usize) -> String {
     finite(value, || format!("{:.decimals$}", value + 0.0))
 }
 
-/// Of one, as a percentage.
+/// Formats a share as a percentage.
 pub fn percent(value: f64, decimals: Option<usize>) -> String {
     finite(value, || format!("{:.1$}%", 100.0 * value, decimals.unwrap_or(0)))
 }
 
-/// Of one, as the width of a bar: between 0% and 100%.
+/// Formats a share as the width of a bar, between 0% and 100%.
 pub fn width(value: f64) -> String {
     let share = if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 };
     format!("{:.1}%", 100.0 * share)
 }
 
-/// About four digits, however large or small.
+/// Formats with about four significant digits, whatever the magnitude.
 pub fn compact(value: f64) -> String {
     finite(value, || match value.abs() {
         0.0 => "0".to_owned(),
@@ -29,7 +29,7 @@ pub fn compact(value: f64) -> String {
     })
 }
 
-/// With a comma between thousands.
+/// Formats with commas between groups of thousands.
 pub fn thousands(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
@@ -42,7 +42,7 @@ pub fn thousands(value: u64) -> String {
     text
 }
 
-/// A span of time.
+/// Formats a duration.
 pub fn duration(seconds: f64) -> String {
     finite(seconds, || match seconds {
         ..0.0995 => format!("{:.0} ms", 1e3 * seconds),
@@ -52,13 +52,7 @@ pub fn duration(seconds: f64) -> String {
     })
 }
 
-/// An amount of memory.
-pub fn memory(bytes: u64) -> String {
-    let mebibytes = bytes as f64 / f64::from(1 << 20);
-    if mebibytes < 1000.0 { format!("{mebibytes:.0} MiB") } else { format!("{:.1} GiB", mebibytes / 1024.0) }
-}
-
-/// The first so many characters.
+/// Shortens a text to this number of characters.
 pub fn clip(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -80,12 +74,11 @@ mod tests {
         assert_eq!(compact(1.5e-9), "1.50e-9");
         assert_eq!([7, 1234, 200_000].map(thousands), ["7", "1,234", "200,000"]);
         assert_eq!([0.012, 1.234, 61.0, 125.0].map(duration), ["12 ms", "1.23 s", "61.0 s", "2 min 05 s"]);
-        assert_eq!([300 << 20, 3 << 30].map(memory), ["300 MiB", "3.0 GiB"]);
         assert_eq!(clip("añb", 2), "añ…");
     }
 
     #[test]
-    fn what_is_not_finite_is_a_dash() {
+    fn numbers_that_are_not_finite_become_a_dash() {
         assert_eq!(
             (fixed(f64::NAN, 2), percent(f64::INFINITY, None), compact(f64::NAN)),
             ("–".into(), "–".into(), "–".into())

@@ -1,4 +1,4 @@
-//! What every picture is made of: a frame with axes, paths through points, names that stand apart.
+//! Elements that every chart shares: a frame with axes, paths through points, labels that do not overlap.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::scale::{Tick, tenth};
 
-/// Room that a name takes, from line to line.
+/// Vertical space that a label takes.
 pub const LABEL_HEIGHT: f64 = 14.0;
 
-/// A box to draw in, and the ticks on its axes.
+/// Drawing area and the ticks on its axes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Frame {
     pub width: f64,
@@ -22,12 +22,12 @@ pub struct Frame {
     pub y_ticks: Vec<Tick>,
 }
 
-/// A line from point to point.
+/// Returns an SVG path that connects the points.
 pub fn line(points: impl IntoIterator<Item = [f64; 2]>) -> String {
     shapes(points, |i| if i == 0 { ("M", "") } else { ("L", "") })
 }
 
-/// Dots, round under a round line cap.
+/// Returns an SVG path with a dot at each point; dots are round if the line caps are.
 pub fn dots(points: impl IntoIterator<Item = [f64; 2]>) -> String {
     shapes(points, |_| ("M", "h0"))
 }
@@ -38,13 +38,13 @@ fn shapes(
 ) -> String {
     points.into_iter().enumerate().fold(String::new(), |mut path, (i, [x, y])| {
         let (before, after) = around(i);
-        write!(path, "{before}{x} {y}{after}").expect("a string takes all text");
+        write!(path, "{before}{x} {y}{after}").expect("writing to a string cannot fail");
         path
     })
 }
 
-/// Moves names apart that stand at these heights, down first and then back up from the bottom.
-pub fn part<'h>(heights: impl IntoIterator<Item = &'h mut f64>, top: f64, bottom: f64) {
+/// Moves labels at these heights apart: first down from the top, then back up from the bottom.
+pub fn separate_labels<'h>(heights: impl IntoIterator<Item = &'h mut f64>, top: f64, bottom: f64) {
     let mut heights: Vec<&mut f64> = heights.into_iter().collect();
     heights.sort_by(|a, b| a.total_cmp(b));
     let mut lowest = top;
@@ -64,10 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_at_one_height_stand_apart_and_inside() {
+    fn labels_at_the_same_height_are_separated_and_stay_inside() {
         for at in [0.0, 50.0, 100.0] {
             let mut heights = [at; 3];
-            part(&mut heights, 0.0, 100.0);
+            separate_labels(&mut heights, 0.0, 100.0);
             heights.sort_by(f64::total_cmp);
             assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= LABEL_HEIGHT - 0.1), "{heights:?}");
             assert!(heights[0] >= 0.0 && heights[2] <= 100.0, "{heights:?}");

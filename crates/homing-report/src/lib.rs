@@ -1,9 +1,10 @@
-//! Selections and diagnoses as a reader sees them: numbers, words, and one HTML file that asks for nothing from outside.
+//! Reports of selections and diagnoses: sentences, tables, and self-contained HTML pages.
 //!
-//! [`Report`] is what is known, the drawing modules turn it into coordinates, and `report.html` lays it out.
-//! Ids, labels and file names are untrusted: the template engine escapes every text.
+//! A [`Report`] holds the data, the drawing modules turn it into coordinates, and `report.html` lays it out.
+//! Ids, labels and file names are untrusted, so the template engine escapes every text. A page loads nothing
+//! from elsewhere.
 
-#![allow(missing_docs, reason = "the fields are the names that the pages show")]
+#![allow(missing_docs, reason = "the fields are named as the pages label them")]
 
 mod chart;
 pub mod diagnosis;
@@ -15,7 +16,7 @@ mod page;
 mod plot;
 pub mod plots;
 pub mod scale;
-pub mod story;
+mod selection;
 pub mod text;
 mod thumbnail;
 
@@ -26,69 +27,72 @@ use serde::Serialize;
 
 pub use chart::{Axis, Chart, chart_at};
 pub use error::{Error, Result};
+pub use selection::RowDetails;
 pub use thumbnail::Thumbnail;
 
-/// Everything that a report may show. Lists may be empty; their section is then left out.
+/// Contents of the page about a selection. The page omits the sections of empty lists.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     pub title: String,
-    /// One sentence: "100 of 200,000 rows chosen for 30 targets by itl".
+    /// One sentence, such as "100 of 200,000 rows chosen for 30 targets by itl".
     pub summary: String,
-    pub facts: Facts,
+    pub provenance: Provenance,
     pub warnings: Vec<String>,
-    /// In the order in which they were chosen.
-    pub picks: Vec<Pick>,
-    /// What other rules would have gained; the line of the picks themselves is drawn always.
-    pub others: Vec<Series>,
+    /// Picks in the order in which they were chosen.
+    pub picks: Vec<PickLine>,
+    /// Curves of other rules; the page always draws the curve of the picks themselves.
+    pub others: Vec<RuleCurve>,
     pub map: Option<Map>,
     pub comparison: Vec<Contender>,
-    /// What the figures of the comparison are.
+    /// Explanation of the numbers in the comparison.
     pub comparison_note: String,
-    pub targets: Vec<Target>,
+    pub targets: Vec<TargetLine>,
     pub guarantees: Option<Guarantees>,
-    /// How a network learned from such picks.
+    /// How well a network learned from such picks.
     pub learning: Option<plots::Section>,
 }
 
-/// What the pool can teach about the targets, and what is guaranteed of the picks.
+/// What the pool can teach about the targets, and what is guaranteed about the picks.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Guarantees {
     pub verdict: String,
     pub facts: Vec<Fact>,
-    /// Whether noise, scale and duplicates are sane.
+    /// Checks of noise, scale and duplicates.
     pub checks: Vec<Fact>,
 }
 
-/// One number: what it is called, its value, what it means, whether it is exact, where the paper has it.
+/// One number of a diagnosis, with its meaning.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Fact {
     pub name: String,
     pub value: String,
     pub meaning: String,
+    /// How the number is known: "exact", "bound", "sample", …
     pub kind: &'static str,
+    /// Place in the paper, such as "Eq. 5".
     pub place: &'static str,
 }
 
-/// Where the selection came from and how it was made.
+/// Where a selection came from and how it was made.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Facts {
+pub struct Provenance {
     pub pool_file: String,
     pub rows: usize,
     pub dimensions: usize,
-    /// "f32", "f16", …
+    /// Number format of the embeddings, such as "f32".
     pub number_format: String,
     pub targets_file: Option<String>,
     pub target_count: usize,
     pub rule: String,
-    /// "½ ln((v+ρ²)/(u+ρ²))".
+    /// Formula of the rule, such as "½ ln((v+ρ²)/(u+ρ²))".
     pub formula: String,
-    /// Where the paper has it: "Eq. 1, Section 3".
+    /// Place of the formula in the paper, such as "Eq. 1, Section 3".
     pub paper: String,
-    /// ρ.
+    /// Noise standard deviation ρ.
     pub noise_std: f64,
     pub noise_is_default: bool,
     pub seed: u64,
-    /// Rows that had labels already.
+    /// Number of rows that were labelled before the selection.
     pub observed: usize,
     pub centred: bool,
     pub read_seconds: f64,
@@ -97,83 +101,83 @@ pub struct Facts {
     pub version: String,
 }
 
-/// A chosen row.
+/// One line in the table of picks.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Pick {
-    /// 1 for the first pick.
+pub struct PickLine {
+    /// Rank of the pick, 1 for the first.
     pub rank: usize,
-    /// The row of the pool, counted from 0.
-    pub index: usize,
+    /// Row of the pool, counted from 0.
+    pub row: usize,
     pub id: String,
     pub score: f64,
-    /// Of this pick and all before it, in nats.
+    /// Information of this pick and all picks before it, in nats.
     pub information: f64,
-    /// Of this pick alone, in nats.
+    /// Information that this pick adds, in nats.
     pub gain: f64,
-    /// Share of the targets' variance still there after this pick.
+    /// Share of the targets' variance that is left after this pick.
     pub variance_left: Option<f64>,
     pub label: Option<String>,
     pub group: Option<String>,
-    pub why: Option<Why>,
+    pub purpose: Option<PickPurpose>,
     pub thumbnail: Option<Thumbnail>,
 }
 
-/// What a pick is good for.
+/// What a pick contributes: the targets that it serves, and the rows that it makes redundant.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Why {
-    /// Most served first.
-    pub serves: Vec<Served>,
-    /// Nearest first.
-    pub nearest: Vec<Near>,
-    pub redundant: Option<Redundant>,
+pub struct PickPurpose {
+    /// Targets from which the pick removed variance, largest share first.
+    pub serves: Vec<TargetShare>,
+    /// Targets nearest to the pick, nearest first.
+    pub nearest: Vec<TargetCosine>,
+    pub redundant: Option<RedundantRows>,
 }
 
-/// A target, and its share of the variance that a pick removed.
+/// A target and its share of the variance that a pick removed.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Served {
+pub struct TargetShare {
     pub target: usize,
     pub share: f64,
 }
 
-/// A target, and its cosine with a pick.
+/// A target and its cosine similarity to a pick.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Near {
+pub struct TargetCosine {
     pub target: usize,
     pub cosine: f64,
 }
 
-/// Rows so like a pick that they add next to nothing after it.
+/// Rows so similar to a pick that they add almost nothing after it.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Redundant {
+pub struct RedundantRows {
     pub count: usize,
-    pub example: Option<Duplicate>,
+    pub example: Option<SimilarRow>,
 }
 
-/// One of those rows.
+/// A row and its similarity to a pick.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Duplicate {
-    pub index: usize,
+pub struct SimilarRow {
+    pub row: usize,
     pub id: String,
     pub similarity: f64,
 }
 
-/// What a rule gained pick by pick; entry `i` holds after `i + 1` picks.
+/// Information and variance left after each pick of a rule; entry `i` holds after `i + 1` picks.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Series {
+pub struct RuleCurve {
     pub name: String,
     pub information: Vec<f64>,
-    /// Empty without targets.
+    /// Empty if there are no targets.
     pub variance_left: Vec<f64>,
 }
 
 /// Points on the two principal axes of the pool.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Map {
-    /// A sample, some 3,000 at most.
+    /// A sample of at most about 3,000 rows.
     pub pool: Vec<[f32; 2]>,
-    /// In the order of the targets' indices.
+    /// Targets in the order of their rows.
     pub targets: Vec<[f32; 2]>,
-    /// In the order of [`Report::picks`].
+    /// Picks in the order of [`Report::picks`].
     pub picks: Vec<[f32; 2]>,
     /// Share of the pool's variance along each axis.
     pub explained: [f64; 2],
@@ -185,42 +189,42 @@ pub struct Contender {
     pub rule: String,
     /// Share of its picks that belong to the task.
     pub task_share: Option<f64>,
-    /// Of a simple classifier that learned from its picks.
+    /// Accuracy of a simple classifier that learned from its picks.
     pub accuracy: Option<f64>,
-    /// About the targets, in nats.
+    /// Information of its picks about the targets, in nats.
     pub information: Option<f64>,
-    /// Its first picks as pictures; twelve are shown.
-    pub first_picks: Vec<Sample>,
+    /// Pictures of its first picks; the page shows at most twelve.
+    pub first_picks: Vec<PickPicture>,
 }
 
-/// A picture of a row, and whether the row belongs to the task.
+/// A picture of a pick, and whether the row belongs to the task.
 #[derive(Debug, Clone, Serialize)]
-pub struct Sample {
+pub struct PickPicture {
     pub thumbnail: Thumbnail,
     pub in_task: bool,
 }
 
-/// A target, and what the picks did for it.
+/// One line in the table of targets.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Target {
-    /// Counted from 0.
-    pub index: usize,
+pub struct TargetLine {
+    /// Row of the targets, counted from 0.
+    pub row: usize,
     pub id: Option<String>,
     pub variance_before: f64,
     pub variance_left: f64,
-    /// Share of the prior variance that labels for the whole pool would leave.
+    /// Share of the prior variance that would remain even if the whole pool were labelled.
     pub out_of_reach: Option<f64>,
-    /// Rank of the pick that removed most of its variance.
+    /// Rank of the pick that removed most of the target's variance.
     pub helped_most: Option<usize>,
     pub thumbnail: Option<Thumbnail>,
 }
 
-/// Writes the report as one HTML page.
+/// Renders the report as one HTML page.
 pub fn render(report: &Report) -> Result<String> {
     render_page("report.html", page::page(report))
 }
 
-/// Fills one of the templates.
+/// Renders the template of this name with `page` as its variables.
 pub fn render_page(template: &str, page: impl Serialize) -> Result<String> {
     let mut pages = Environment::new();
     pages.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
@@ -230,12 +234,12 @@ pub fn render_page(template: &str, page: impl Serialize) -> Result<String> {
     pages.add_filter("compact", format::compact);
     pages.add_filter("thousands", format::thousands);
     pages.add_filter("duration", format::duration);
-    pages.add_filter("memory", format::memory);
+    pages.add_filter("memory", text::memory);
     pages.add_filter("clip", format::clip);
     pages.add_template("report.css", include_str!("report.css"))?;
     pages.add_template("report.js", include_str!("report.js"))?;
     pages.add_template("diagnosis.css", include_str!("diagnosis.css"))?;
-    // Names that end in .html are escaped.
+    // minijinja escapes the variables of templates whose names end in .html.
     pages.add_template("base.html", include_str!("base.html"))?;
     pages.add_template("facts.html", include_str!("facts.html"))?;
     pages.add_template("chart.html", include_str!("chart.html"))?;

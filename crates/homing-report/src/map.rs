@@ -1,17 +1,17 @@
-//! The pool, the targets and the picks on a plane.
+//! Map of the pool, the targets and the picks in two dimensions.
 
 use serde::Serialize;
 
 use super::frame::dots;
 use super::scale::{Scale, Tick};
-use super::{Map, Pick};
+use super::{Map, PickLine};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 464.0;
 const MARGIN: f64 = 16.0;
-/// Layers of the pool's dots: where many lie on each other the grey gets deeper.
+/// Number of translucent layers of pool dots: where dots overlap, the grey gets darker.
 const LAYERS: usize = 6;
-/// So many picks carry their number.
+/// Number of picks that are drawn with their rank.
 const NUMBERED: usize = 10;
 
 /// The map, ready to draw.
@@ -21,12 +21,12 @@ pub struct Drawing {
     height: f64,
     x_ticks: Vec<Tick>,
     y_ticks: Vec<Tick>,
-    /// Paths of dots.
+    /// One path of dots per layer.
     pool: Vec<String>,
     targets: Vec<Mark>,
-    /// The first ten come last, and the very first on top of all.
+    /// Picks in reverse order, to draw the first pick on top.
     picks: Vec<Mark>,
-    /// Picks that have no row in the table, as one path of dots.
+    /// One path of dots for the picks that have no row in the table.
     more_picks: String,
     explained: [f64; 2],
 }
@@ -40,8 +40,8 @@ struct Mark {
     title: String,
 }
 
-/// Draws the map with one unit for both axes; `shown` are the picks that have a row in the table.
-pub fn draw(map: &Map, shown: &[Pick]) -> Option<Drawing> {
+/// Draws the map with the same scale on both axes; `shown` are the picks that have a row in the table.
+pub fn draw(map: &Map, shown: &[PickLine]) -> Option<Drawing> {
     let all = || [&map.pool, &map.targets, &map.picks].into_iter().flatten().filter(|point| finite(**point));
     let bounds = |axis: usize| {
         let values = || all().map(|point| f64::from(point[axis]));
@@ -49,7 +49,7 @@ pub fn draw(map: &Map, shown: &[Pick]) -> Option<Drawing> {
     };
     let ([left, right], [low, high]) = (bounds(0)?, bounds(1)?);
 
-    // Data units per unit of the drawing: the larger of what each side needs, so that distances stay true.
+    // Data units per unit of the drawing: one value for both axes keeps distances true.
     let unit = ((right - left) / (WIDTH - 2.0 * MARGIN)).max((high - low) / (HEIGHT - 2.0 * MARGIN));
     let around = |[a, b]: [f64; 2], length: f64| {
         let middle = f64::midpoint(a, b);
@@ -61,7 +61,7 @@ pub fn draw(map: &Map, shown: &[Pick]) -> Option<Drawing> {
     let dotted = |points: &[[f32; 2]]| dots(points.iter().filter_map(place));
 
     let marked = shown.len().min(map.picks.len());
-    let pick = |(pick, point): (&Pick, &[f32; 2])| {
+    let pick = |(pick, point): (&PickLine, &[f32; 2])| {
         let [x, y] = place(point)?;
         let title = pick.label.as_ref().map_or_else(|| pick.id.clone(), |label| format!("{} · {label}", pick.id));
         Some(Mark { number: pick.rank, numbered: pick.rank <= NUMBERED, x, y, title })
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn both_axes_have_one_unit() {
+    fn both_axes_have_the_same_scale() {
         let drawing = draw(&square(), &[]).unwrap();
         let dots: Vec<f64> = drawing.pool.concat().split(['M', ' ', 'h']).filter_map(|n| n.parse().ok()).collect();
         let [x0, y0, _, x1, y1, _] = dots[..] else { panic!("two dots: {dots:?}") };

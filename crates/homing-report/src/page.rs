@@ -1,15 +1,15 @@
-//! What the template shows: the report cut to size, with everything drawn and every maximum taken.
+//! Variables of `report.html`: the report with long lists cut, charts drawn and maxima computed.
 
 use serde::Serialize;
 
 use super::chart::{Axis, Chart, chart};
 use super::map::{Drawing, draw};
 use super::plots::Section;
-use super::{Contender, Facts, Guarantees, Pick, Report, Target, Thumbnail};
+use super::{Contender, Guarantees, PickLine, Provenance, Report, TargetLine, Thumbnail};
 
-/// Rows of the table of picks.
+/// Most rows in the table of picks.
 pub const MAX_PICKS: usize = 500;
-/// Rows of the table of targets.
+/// Most rows in the table of targets.
 pub const MAX_TARGETS: usize = 200;
 
 #[derive(Debug, Serialize)]
@@ -17,12 +17,12 @@ pub struct Page<'a> {
     title: &'a str,
     version: &'a str,
     summary: &'a str,
-    facts: &'a Facts,
+    provenance: &'a Provenance,
     warnings: &'a [String],
-    picks: &'a [Pick],
+    picks: &'a [PickLine],
     pick_count: usize,
-    /// The last pick, whose sums are the sums of all.
-    last: Option<&'a Pick>,
+    /// The last pick, whose cumulative numbers cover all picks.
+    last: Option<&'a PickLine>,
     largest_gain: f64,
     columns: Columns,
     information_chart: Option<Chart>,
@@ -31,27 +31,27 @@ pub struct Page<'a> {
     comparison: &'a [Contender],
     comparison_note: &'a str,
     best: Best,
-    targets: Vec<TargetRow<'a>>,
+    targets: Vec<ShownTarget<'a>>,
     learning: Option<&'a Section>,
     target_count: usize,
     guarantees: Option<&'a Guarantees>,
-    /// Of all targets that have one, for the cells that name targets.
+    /// Pictures of the targets that have one, for the cells that name targets.
     pictures: Vec<(usize, &'a Thumbnail)>,
 }
 
-/// Which optional columns some pick fills.
-#[expect(clippy::struct_excessive_bools, reason = "one for each column")]
+/// Which optional columns the table of picks has: those that at least one pick fills.
+#[expect(clippy::struct_excessive_bools, reason = "there is one flag per column")]
 #[derive(Debug, Serialize)]
 struct Columns {
     variance_left: bool,
-    /// Not where the score is the information itself.
+    /// False if the score of every pick equals the information that it adds.
     score: bool,
     serves: bool,
     nearest: bool,
     redundant: bool,
 }
 
-/// The largest value of each column of the comparison.
+/// Largest value in each column of the comparison.
 #[derive(Debug, Serialize)]
 struct Best {
     task_share: Option<f64>,
@@ -61,20 +61,20 @@ struct Best {
 }
 
 #[derive(Debug, Serialize)]
-struct TargetRow<'a> {
+struct ShownTarget<'a> {
     #[serde(flatten)]
-    target: &'a Target,
+    target: &'a TargetLine,
     share_left: f64,
 }
 
 pub fn page(report: &Report) -> Page<'_> {
     let shown = &report.picks[..report.picks.len().min(MAX_PICKS)];
-    let why = || shown.iter().filter_map(|pick| pick.why.as_ref());
+    let purposes = || shown.iter().filter_map(|pick| pick.purpose.as_ref());
     Page {
         title: &report.title,
-        version: &report.facts.version,
+        version: &report.provenance.version,
         summary: &report.summary,
-        facts: &report.facts,
+        provenance: &report.provenance,
         warnings: &report.warnings,
         picks: shown,
         pick_count: report.picks.len(),
@@ -83,9 +83,9 @@ pub fn page(report: &Report) -> Page<'_> {
         columns: Columns {
             variance_left: shown.iter().any(|pick| pick.variance_left.is_some()),
             score: shown.iter().any(|pick| (pick.score - pick.gain).abs() > 1e-6 * pick.gain.abs()),
-            serves: why().any(|why| !why.serves.is_empty()),
-            nearest: why().any(|why| !why.nearest.is_empty()),
-            redundant: why().any(|why| why.redundant.is_some()),
+            serves: purposes().any(|purpose| !purpose.serves.is_empty()),
+            nearest: purposes().any(|purpose| !purpose.nearest.is_empty()),
+            redundant: purposes().any(|purpose| purpose.redundant.is_some()),
         },
         information_chart: information_chart(report),
         variance_chart: variance_chart(report),
@@ -98,38 +98,45 @@ pub fn page(report: &Report) -> Page<'_> {
             information: largest(report.comparison.iter().map(|rule| rule.information)),
             pictured: report.comparison.iter().any(|rule| !rule.first_picks.is_empty()),
         },
-        targets: target_rows(&report.targets),
+        targets: shown_targets(&report.targets),
         learning: report.learning.as_ref(),
         target_count: report.targets.len(),
         guarantees: report.guarantees.as_ref(),
-        pictures: report.targets.iter().filter_map(|target| Some((target.index, target.thumbnail.as_ref()?))).collect(),
+        pictures: report.targets.iter().filter_map(|target| Some((target.row, target.thumbnail.as_ref()?))).collect(),
     }
 }
 
 fn information_chart(report: &Report) -> Option<Chart> {
     let own = report.picks.iter().map(|pick| pick.information).collect();
     let others = report.others.iter().map(|other| (&*other.name, other.information.clone()));
-    chart(&Axis::Amount, std::iter::once((&*report.facts.rule, own)).chain(others).map(|line| from(0.0, line)))
+    chart(
+        &Axis::Amount,
+        std::iter::once((&*report.provenance.rule, own)).chain(others).map(|line| starting_at(0.0, line)),
+    )
 }
 
 fn variance_chart(report: &Report) -> Option<Chart> {
     let own = report.picks.iter().map_while(|pick| pick.variance_left).collect();
     let others = report.others.iter().map(|other| (&*other.name, other.variance_left.clone()));
-    chart(&Axis::Share, std::iter::once((&*report.facts.rule, own)).chain(others).map(|line| from(1.0, line)))
+    chart(
+        &Axis::Share,
+        std::iter::once((&*report.provenance.rule, own)).chain(others).map(|line| starting_at(1.0, line)),
+    )
 }
 
-/// Puts the value before the first pick in front; a line without picks stays empty.
-fn from(start: f64, (name, mut values): (&str, Vec<f64>)) -> (&str, Vec<f64>) {
+/// Prepends the value before the first pick; a curve without picks stays empty.
+fn starting_at(start: f64, (name, mut values): (&str, Vec<f64>)) -> (&str, Vec<f64>) {
     if !values.is_empty() {
         values.insert(0, start);
     }
     (name, values)
 }
 
-/// The least served first: they are where more picks would help.
-fn target_rows(targets: &[Target]) -> Vec<TargetRow<'_>> {
-    let share_left = |target: &Target| target.variance_left / target.variance_before;
-    let mut rows: Vec<_> = targets.iter().map(|target| TargetRow { target, share_left: share_left(target) }).collect();
+/// Lists the least served targets first, because more picks would help there.
+fn shown_targets(targets: &[TargetLine]) -> Vec<ShownTarget<'_>> {
+    let share_left = |target: &TargetLine| target.variance_left / target.variance_before;
+    let mut rows: Vec<_> =
+        targets.iter().map(|target| ShownTarget { target, share_left: share_left(target) }).collect();
     rows.sort_by(|a, b| b.share_left.total_cmp(&a.share_left));
     rows.truncate(MAX_TARGETS);
     rows

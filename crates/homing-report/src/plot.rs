@@ -1,4 +1,4 @@
-//! Plots: data in, paths with a class each out. The template and its style sheet give them colour.
+//! Plots: turns data into SVG paths. Each path has a class, which the style sheet colours.
 
 use std::fmt::Write;
 
@@ -11,9 +11,9 @@ const LEFT: f64 = 40.0;
 const TOP: f64 = 8.0;
 const RIGHT: f64 = 10.0;
 const BOTTOM: f64 = 34.0;
-/// Half the width of the broadest line, and a little more: what a line along an edge of the plot takes beyond it.
+/// Margin of the clipping area: slightly more than half the widest line, because lines may run along an edge of the plot.
 const STROKE: f64 = 2.0;
-/// Shades of a heat map.
+/// Number of shades in a heat map.
 const SHADES: usize = 12;
 
 /// A plot, ready to draw.
@@ -23,7 +23,7 @@ pub struct Plot {
     note: String,
     #[serde(flatten)]
     frame: Frame,
-    /// Where marks are drawn.
+    /// Path of the area to which marks are clipped.
     clip: String,
     x_label: String,
     marks: Vec<Mark>,
@@ -47,12 +47,12 @@ struct Label {
     text: String,
 }
 
-/// How large a plot is, in its own units.
+/// Size of a plot, in its own units.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
     pub width: f64,
     pub height: f64,
-    /// Room for names at the right end of lines.
+    /// Width reserved for names at the right ends of lines.
     pub names: f64,
 }
 
@@ -99,7 +99,7 @@ impl Plot {
         self.mark(class, d)
     }
 
-    /// A line whose name stands at its right end.
+    /// Adds a line with its name at the right end.
     pub fn named_line(&mut self, class: &str, name: &str, points: &[(f64, f64)]) -> &mut Self {
         if let Some(&(_, y)) = points.last() {
             let label =
@@ -109,7 +109,7 @@ impl Plot {
         self.line(class, points)
     }
 
-    /// What lies between two lines: (x, low, high).
+    /// Adds the area between two lines, given as (x, low, high).
     pub fn band(&mut self, class: &str, points: &[(f64, f64, f64)]) -> &mut Self {
         let up = points.iter().map(|&(x, _, high)| (x, high));
         let down = points.iter().rev().map(|&(x, low, _)| (x, low));
@@ -117,13 +117,13 @@ impl Plot {
         self.mark(class, d)
     }
 
-    /// A strip from top to bottom.
+    /// Adds a vertical strip over the full height.
     pub fn strip(&mut self, class: &str, x: [f64; 2]) -> &mut Self {
         let ([left, right], top, bottom) = (x.map(|x| self.scales.0.at(x)), self.frame.top, self.frame.bottom);
         self.mark(class, format!("M{left} {top}H{right}V{bottom}H{left}Z"))
     }
 
-    /// A bar on the horizontal axis.
+    /// Adds a bar just above the horizontal axis; each further `level` is a bar higher.
     pub fn ruler(&mut self, class: &str, x: [f64; 2], level: usize) -> &mut Self {
         let ([left, right], y) = (x.map(|x| self.scales.0.at(x)), self.frame.bottom - 3.0 - 7.0 * level as f64);
         self.mark(class, format!("M{left} {y}H{right}"))
@@ -134,7 +134,7 @@ impl Plot {
         self.mark(class, d)
     }
 
-    /// Circles with the numbers 1, 2, 3, …
+    /// Adds circles with the numbers 1, 2, 3, …
     pub fn numbered(&mut self, points: &[(f64, f64)]) -> &mut Self {
         for (i, &point) in points.iter().enumerate().rev() {
             let [x, y] = self.at(point);
@@ -143,7 +143,9 @@ impl Plot {
         self
     }
 
-    /// A map of values between 0 and 1 over the whole plot, row after row from the lowest, each of `columns`.
+    /// Adds a heat map of values between 0 and 1 over the whole plot.
+    ///
+    /// `values` holds rows of `columns` values each, the lowest row first.
     pub fn heat(&mut self, columns: usize, values: &[f64]) -> &mut Self {
         let rows = values.len() / columns;
         let (width, height) =
@@ -154,7 +156,7 @@ impl Plot {
             let (x, y) =
                 (self.frame.left + (i % columns) as f64 * width, self.frame.bottom - (i / columns + 1) as f64 * height);
             let (x, y, w, h) = (tenth(x), tenth(y), tenth(width + 0.3), tenth(height + 0.3));
-            write!(shades[shade], "M{x} {y}h{w}v{h}h-{w}z").expect("a string takes all text");
+            write!(shades[shade], "M{x} {y}h{w}v{h}h-{w}z").expect("writing to a string cannot fail");
         }
         for (shade, d) in shades.into_iter().enumerate().filter(|(_, d)| !d.is_empty()) {
             self.mark(&format!("heat h{shade}"), d);
@@ -162,9 +164,9 @@ impl Plot {
         self
     }
 
-    /// Moves the names at the ends of lines apart.
+    /// Moves the names at the ends of lines apart and returns the plot.
     pub fn finished(mut self) -> Self {
-        frame::part(self.names.iter_mut().map(|name| &mut name.y), self.frame.top, self.frame.bottom);
+        frame::separate_labels(self.names.iter_mut().map(|name| &mut name.y), self.frame.top, self.frame.bottom);
         self
     }
 }
@@ -179,14 +181,14 @@ mod tests {
         let mut plot = Plot::new("t", "", size, [0.0, 10.0], [0.0, 1.0], "x");
         plot.line("a", &[(0.0, 0.0), (10.0, 1.0)]).heat(2, &[0.0, 1.0, 0.5, f64::NAN]);
         assert_eq!(plot.marks[0].d, "M40 108L140 8");
-        assert_eq!(plot.clip, "M38 6H142V110H38Z", "lines along the edges are drawn whole");
+        assert_eq!(plot.clip, "M38 6H142V110H38Z", "lines along the edges are not clipped");
         let shades: Vec<&str> = plot.marks[1..].iter().map(|mark| &*mark.class).collect();
         assert_eq!(shades, ["heat h0", "heat h6", "heat h11"]);
         assert!(plot.marks[1].d.starts_with("M40 58h50.3"), "{}", plot.marks[1].d);
     }
 
     #[test]
-    fn names_stand_apart() {
+    fn names_do_not_overlap() {
         let size = Size { width: 200.0, height: 142.0, names: 40.0 };
         let mut plot = Plot::new("t", "", size, [0.0, 1.0], [0.0, 1.0], "x");
         for name in ["a", "b", "c"] {

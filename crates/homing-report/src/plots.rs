@@ -1,4 +1,4 @@
-//! A page of plots, their legends, their figures and pictures.
+//! Pages of plots with legends, tables and pictures.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -22,13 +22,13 @@ impl Page {
         Self { title: title.into(), version: env!("CARGO_PKG_VERSION"), summary: summary.into(), sections }
     }
 
-    /// The page as one HTML file.
+    /// Renders the page as one HTML file.
     pub fn render(&self) -> Result<String> {
         render_page("experiment.html", self)
     }
 }
 
-/// Plots that belong together, with their legend and their figures.
+/// Plots that belong together, with their legend and their table.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Section {
     pub title: String,
@@ -36,13 +36,13 @@ pub struct Section {
     pub columns: usize,
     pub plots: Vec<Plot>,
     pub keys: Vec<Key>,
-    /// The first row is the header.
+    /// Rows of the table; the first row is the header.
     pub table: Vec<Vec<String>>,
     /// Rows of pictures.
     pub strips: Vec<Strip>,
 }
 
-/// One entry of a legend.
+/// Entry of a legend.
 #[derive(Debug, Clone, Serialize)]
 pub struct Key {
     pub class: &'static str,
@@ -51,7 +51,7 @@ pub struct Key {
     pub shade: bool,
 }
 
-/// A line, a dot or a bar of the legend.
+/// Returns a legend entry with the line, dot or bar that the class is drawn with.
 pub fn key(class: &'static str, text: &'static str) -> Key {
     let d = if class.starts_with("between") || class.starts_with("wider") {
         "M0 1H26V11H0Z"
@@ -63,25 +63,25 @@ pub fn key(class: &'static str, text: &'static str) -> Key {
     Key { class, d, text, shade: false }
 }
 
-/// Pictures side by side, with what they have in common.
+/// Pictures side by side, with the text that describes them.
 #[derive(Debug, Clone, Serialize)]
 pub struct Strip {
     pub text: String,
     pub pictures: Vec<Picture>,
 }
 
-/// A picture and what it shows.
+/// A picture and its description.
 #[derive(Debug, Clone, Serialize)]
 pub struct Picture {
-    /// As a data address.
+    /// Data URI of the picture.
     pub source: String,
     pub text: String,
-    /// Whether it belongs to the task, where that is known.
+    /// Whether the picture belongs to the task, if that is known.
     pub in_task: Option<bool>,
 }
 
 impl Picture {
-    /// A PNG file as a picture.
+    /// Creates a picture from the bytes of a PNG file.
     pub fn png(file: &[u8], text: String, in_task: Option<bool>) -> Self {
         Self { source: format!("data:image/png;base64,{}", BASE64_STANDARD.encode(file)), text, in_task }
     }

@@ -13,15 +13,15 @@ const make = (tag, ...children) => {
   element.append(...children);
   return element;
 };
-const tell = (event, ...children) => {
+const showTip = (event, ...children) => {
   tip.replaceChildren(...children);
   tip.hidden = false;
   tip.style.left = Math.max(8, Math.min(event.clientX + 16, innerWidth - tip.offsetWidth - 8)) + "px";
   tip.style.top = Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 8) + "px";
 };
-const hush = () => { tip.hidden = true; };
+const hideTip = () => { tip.hidden = true; };
 
-// The pointer on a chart reads all charts of its group, and dims the later picks on the map.
+// When the pointer is over a chart, all charts of its group show their values there, and the map dims the later picks.
 const charts = all(".chart").map(figure => ({
   group: figure.dataset.group,
   left: +figure.dataset.left, right: +figure.dataset.right, max: +figure.dataset.max,
@@ -53,12 +53,12 @@ for (const { group, svg, left, right, max } of charts) {
     const x = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
     const count = Math.round(Math.min(1, Math.max(0, (x - left) / (right - left))) * max);
     const rows = [...read(group, count)].map(([name, values]) => make("tr", make("th", name), ...values.map(value => make("td", value))));
-    tell(event, make("table", make("caption", `after ${count} picks`), ...rows));
+    showTip(event, make("table", make("caption", `after ${count} picks`), ...rows));
   };
-  svg.onpointerleave = () => { read(group, Infinity); hush(); };
+  svg.onpointerleave = () => { read(group, Infinity); hideTip(); };
 }
 
-// A pick is a mark on the map and a row of the table; selecting one selects both and links it to its targets.
+// Each pick has a mark on the map and a row in the table; selecting one of them selects both and draws links to its targets.
 const links = document.querySelector(".links");
 const centre = (mark, tag) => {
   const box = (tag ? mark.querySelector(tag) : mark).getBBox();
@@ -81,8 +81,8 @@ const select = rank => {
   }
 };
 const name = (element, picture, text) => {
-  element.onpointermove = event => tell(event, ...all(picture).slice(0, 1).map(image => image.cloneNode()), text);
-  element.onpointerleave = hush;
+  element.onpointermove = event => showTip(event, ...all(picture).slice(0, 1).map(image => image.cloneNode()), text);
+  element.onpointerleave = hideTip;
 };
 for (const target of all(".targets path")) name(target, `i.${target.id}`, `target ${target.id.slice(1)}`);
 for (const mark of marks) {

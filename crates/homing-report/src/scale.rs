@@ -1,6 +1,6 @@
-//! From data to pixels, and the round numbers that label an axis.
+//! Maps data to coordinates, and chooses the round numbers that label an axis.
 
-/// A straight line from an interval of the data to an interval of the drawing.
+/// Linear map from an interval of the data to an interval of the drawing.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     domain: [f64; 2],
@@ -12,7 +12,7 @@ impl Scale {
         Self { domain, range }
     }
 
-    /// Where `value` is drawn, to a tenth of a unit. An empty domain maps to the middle.
+    /// Returns the coordinate of `value`, rounded to a tenth. An empty domain maps to the middle.
     pub fn at(&self, value: f64) -> f64 {
         let [low, high] = self.domain;
         let [start, end] = self.range;
@@ -20,21 +20,21 @@ impl Scale {
         tenth(start + share * (end - start))
     }
 
-    /// Labelled positions at about `count` round numbers.
+    /// Returns labelled positions at about `count` round numbers.
     pub fn ticks(&self, count: usize, label: impl Fn(f64, usize) -> String) -> Vec<Tick> {
         let (values, decimals) = ticks(self.domain, count);
         values.into_iter().map(|value| Tick { at: self.at(value), label: label(value, decimals) }).collect()
     }
 }
 
-/// A place on an axis.
+/// Labelled position on an axis.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Tick {
     pub at: f64,
     pub label: String,
 }
 
-/// Multiples of 1, 2 or 5 × 10ⁿ within the domain, and the decimals that tell them apart.
+/// Returns multiples of 1, 2 or 5 × 10ⁿ within the domain, and the number of decimals that distinguishes them.
 pub fn ticks([low, high]: [f64; 2], count: usize) -> (Vec<f64>, usize) {
     let rough = (high - low) / count.max(1) as f64;
     if !(rough.is_finite() && rough > 0.0) {
@@ -43,17 +43,17 @@ pub fn ticks([low, high]: [f64; 2], count: usize) -> (Vec<f64>, usize) {
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|unit| unit * power).into_iter().find(|&step| step >= rough * 0.999);
     let step = step.unwrap_or(10.0 * power);
-    // A hair of slack keeps an end point that rounding, of f32 too, moved just outside.
+    // The slack keeps an end point that rounding (also in f32) moved just outside.
     let ends = |step: f64| ((low / step - 1e-6).ceil() as i64, (high / step + 1e-6).floor() as i64);
     let few = ends(step).1 - ends(step).0 < 2;
-    // Half of 1, 2, 5 or 10, or two fifths of 5, is a round number too.
+    // Half of 1, 2 or 10, and two fifths of 5, are round numbers too.
     let step = if few { step * if (step / power - 5.0).abs() < 0.1 { 0.4 } else { 0.5 } } else { step };
     let (first, last) = ends(step);
     let decimals = (-step.log10().floor()).max(0.0) as usize;
     ((first..=last).map(|n| n as f64 * step).collect(), decimals)
 }
 
-/// Rounded to one decimal: finer than any screen, and short to write.
+/// Rounds to one decimal, which is finer than any screen and short to write.
 pub fn tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0 + 0.0
 }

@@ -1,29 +1,29 @@
 use super::*;
 
 fn report(picks: usize) -> Report {
-    let pick = |rank: usize| Pick {
+    let pick = |rank: usize| PickLine {
         rank,
-        index: 7 * rank,
+        row: 7 * rank,
         id: format!("row-{rank}"),
         score: 1.0 / rank as f64,
         information: (rank as f64).ln_1p(),
         gain: (rank as f64).ln_1p() - (rank as f64 - 1.0).ln_1p(),
         variance_left: Some(1.0 / (1.0 + rank as f64)),
-        why: Some(Why {
-            serves: vec![Served { target: 0, share: 0.5 }],
-            nearest: vec![Near { target: 0, cosine: 0.9 }],
-            redundant: Some(Redundant {
+        purpose: Some(PickPurpose {
+            serves: vec![TargetShare { target: 0, share: 0.5 }],
+            nearest: vec![TargetCosine { target: 0, cosine: 0.9 }],
+            redundant: Some(RedundantRows {
                 count: 3,
-                example: Some(Duplicate { index: 2, id: "twin".into(), similarity: 0.99 }),
+                example: Some(SimilarRow { row: 2, id: "twin".into(), similarity: 0.99 }),
             }),
         }),
         thumbnail: Some(Thumbnail([3; 64])),
-        ..Pick::default()
+        ..PickLine::default()
     };
     let spread = |n: usize| [(n as f32 * 0.7).sin(), (n as f32 * 1.3).cos()];
     Report {
         title: "Digits".into(),
-        facts: Facts { rule: "itl".into(), rows: 200_000, target_count: 1, ..Facts::default() },
+        provenance: Provenance { rule: "itl".into(), rows: 200_000, target_count: 1, ..Provenance::default() },
         picks: (1..=picks).map(pick).collect(),
         map: Some(Map {
             pool: (0..3000).map(spread).collect(),
@@ -32,7 +32,12 @@ fn report(picks: usize) -> Report {
             explained: [0.3, 0.2],
         }),
         comparison: vec![Contender { rule: "itl".into(), accuracy: Some(0.9), ..Contender::default() }],
-        targets: vec![Target { variance_before: 1.0, variance_left: 0.2, helped_most: Some(1), ..Target::default() }],
+        targets: vec![TargetLine {
+            variance_before: 1.0,
+            variance_left: 0.2,
+            helped_most: Some(1),
+            ..TargetLine::default()
+        }],
         ..Report::default()
     }
 }
@@ -43,15 +48,15 @@ fn text_from_outside_is_escaped() {
     let mut report = report(3);
     report.title = attack.into();
     report.warnings.push(attack.into());
-    report.facts.rule = attack.into();
-    report.facts.pool_file = attack.into();
-    report.others.push(Series { name: attack.into(), information: vec![1.0, 2.0], variance_left: vec![] });
+    report.provenance.rule = attack.into();
+    report.provenance.pool_file = attack.into();
+    report.others.push(RuleCurve { name: attack.into(), information: vec![1.0, 2.0], variance_left: vec![] });
     report.comparison[0].rule = attack.into();
     report.targets[0].id = Some(attack.into());
     let pick = &mut report.picks[0];
     (pick.id, pick.label, pick.group) = (attack.into(), Some(attack.into()), Some(attack.into()));
-    let why = pick.why.as_mut().unwrap();
-    why.redundant.as_mut().unwrap().example.as_mut().unwrap().id = attack.into();
+    let purpose = pick.purpose.as_mut().unwrap();
+    purpose.redundant.as_mut().unwrap().example.as_mut().unwrap().id = attack.into();
     let html = render(&report).unwrap();
     assert!(!html.contains("<script>alert"));
     assert!(!html.contains("'\"'"));
@@ -80,11 +85,11 @@ fn nothing_is_fetched() {
 }
 
 #[test]
-fn numbers_that_are_not_finite_do_not_show() {
+fn numbers_that_are_not_finite_are_not_shown() {
     let mut report = report(5);
     let bad = f64::NAN;
-    report.facts.noise_std = bad;
-    report.facts.choose_seconds = f64::INFINITY;
+    report.provenance.noise_std = bad;
+    report.provenance.choose_seconds = f64::INFINITY;
     report.picks[1].score = bad;
     report.picks[2].gain = bad;
     report.picks[3].information = bad;

@@ -1,4 +1,4 @@
-//! A small picture as a data URI.
+//! Small pictures as data URIs.
 
 use serde::{Serialize, Serializer};
 
@@ -6,17 +6,19 @@ const SIDE: usize = 8;
 const INK: [u8; 3] = [0x22, 0x1c, 0x1a];
 const PAPER: [u8; 3] = [0xff, 0xff, 0xff];
 
-/// 8 × 8 pixels, row by row from the top left, 0 (paper) to 16 (ink).
+/// A picture of 8 × 8 pixels, row by row from the top left, with values from 0 (paper) to 16 (ink).
 #[derive(Debug, Clone)]
 pub struct Thumbnail(pub [u8; SIDE * SIDE]);
 
 impl Thumbnail {
-    /// A BMP of 4 bits a pixel with the old 12-byte header: 106 bytes, no checksum, read by every browser.
+    /// Encodes the picture as a BMP file with 4 bits per pixel and the old 12-byte header.
+    ///
+    /// The file has 106 bytes and needs no checksum, and every browser reads it.
     fn data_uri(&self) -> String {
         let mut file = b"BM".to_vec();
-        // Length of the file, nothing, where the pixels start, length of the header that follows.
+        // File length, a reserved field, offset of the pixels, length of the header that follows.
         file.extend([106_u32, 0, 74, 12].into_iter().flat_map(u32::to_le_bytes));
-        // Width, height, planes, bits a pixel.
+        // Width, height, planes, bits per pixel.
         file.extend([8_u16, 8, 1, 4].into_iter().flat_map(u16::to_le_bytes));
         let blend =
             |level: u16, paper: u8, ink: u8| ((u16::from(paper) * (15 - level) + u16::from(ink) * level) / 15) as u8;
@@ -28,7 +30,7 @@ impl Thumbnail {
     }
 }
 
-/// As the template wants it: the URI.
+/// Serializes the picture as its data URI, which the template inserts.
 impl Serialize for Thumbnail {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.data_uri())

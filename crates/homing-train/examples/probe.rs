@@ -1,9 +1,10 @@
-//! How much a frozen EfficientNet knows of a data set: a linear probe on the last hidden layer.
+//! Accuracy of a linear probe on the last hidden layer of a frozen EfficientNet.
 //!
 //!     cargo run --release -p homing-train --example probe -- cifar100_webp.tar efficientnet_lite0.safetensors
 //!
-//! 25 images a class of the training set, 10 of the test set, in the order of the files. The probe is ridge regression on
-//! centred features, its strength chosen by leaving out one training image at a time.
+//! The probe uses the first 25 images per class of the training set and the first 10 of the test set. It is ridge
+//! regression on centred features; leave-one-out validation on the training images chooses its strength.
+#![allow(clippy::disallowed_methods, reason = "the speed of this example does not matter")]
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -13,8 +14,8 @@ use std::time::Instant;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use homing_data::{Dataset, OpenOptions, open};
-use homing_train::models::efficientnet::{Design, EfficientNet, cache_folder, feature_maps};
-use homing_train::models::last_block;
+use homing_train::models::efficientnet::{EfficientNet, cache_folder, feature_maps};
+use homing_train::models::{NetworkName, last_block};
 use homing_train::{Examples, device};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -27,10 +28,10 @@ fn main() -> Result<()> {
     let [data, weights, rest @ ..] = &arguments[..] else {
         return Err("usage: probe DATA WEIGHTS [efficientnet-lite0 | efficientnet-b0] [DEVICE]".into());
     };
-    let design = rest.first().map_or("efficientnet-lite0", String::as_str);
-    let design = Design::named(design).ok_or_else(|| format!("there is no design {design:?}"))?;
+    let name: NetworkName = rest.first().map_or("efficientnet-lite0", String::as_str).parse()?;
+    let design = name.design().ok_or_else(|| format!("{name} has no weights"))?;
     let device = device(rest.get(1).map_or("cpu", String::as_str))?;
-    let net = EfficientNet::open(Path::new(weights), design)?;
+    let net = EfficientNet::open(Path::new(weights), design.clone())?;
     let data = open(Path::new(data), &OpenOptions::default())?;
     let test = data.test.ok_or("the data set has no test images")?;
 
@@ -39,16 +40,21 @@ fn main() -> Result<()> {
     let features = |set: &Dataset, each: usize| -> Result<(Mat<f64>, Vec<u32>)> {
         let (rows, labels) = first(set, each);
         let (start, images) = (Instant::now(), Examples { inputs: &set.inputs, rows: &rows });
-        let told = |done: usize| {
-            eprint!("\r{done} of {} images, {:.1} a second ", rows.len(), done as f64 / start.elapsed().as_secs_f64());
+        let progress = |done: usize| {
+            eprint!(
+                "\r{done} of {} images, {:.1} per second ",
+                rows.len(),
+                done as f64 / start.elapsed().as_secs_f64()
+            );
             ControlFlow::Continue(())
         };
-        let maps = feature_maps(&trunk, images, &cache_folder()?, told)?.expect("nobody said stop");
+        let maps = feature_maps(&trunk, images, &cache_folder()?, progress)?
+            .expect("the progress function never stops the work");
         eprintln!();
         let all: Vec<usize> = (0..maps.len()).collect();
-        let look = last.look(Examples { inputs: &maps, rows: &all })?;
-        let number = |row: usize, column: usize| f64::from(look.hidden[row * look.width + column]);
-        Ok((Mat::from_fn(all.len(), look.width, number), labels))
+        let prediction = last.predict(Examples { inputs: &maps, rows: &all })?;
+        let number = |row: usize, column: usize| f64::from(prediction.hidden[row * prediction.width + column]);
+        Ok((Mat::from_fn(all.len(), prediction.width, number), labels))
     };
     let (mut x, labels) = features(&data.train, TRAIN)?;
     let (mut x_test, labels_test) = features(&test, TEST)?;
@@ -63,32 +69,32 @@ fn main() -> Result<()> {
     let mut best: Option<Ridge> = None;
     for &strength in &strengths {
         let fit = ridge(strength);
-        println!("ridge {strength:.3} × mean ‖x‖²: {:.4} leaving one out", share(&fit.left_out, &labels));
+        println!("ridge {strength:.3} × mean ‖x‖²: accuracy {:.4}, leaving one out", share(&fit.left_out, &labels));
         if best.as_ref().is_none_or(|best| share(&fit.left_out, &labels) > share(&best.left_out, &labels)) {
             best = Some(fit);
         }
     }
-    let best = best.expect("one strength or more");
+    let best = best.expect("there is at least one strength");
     let accuracy = share(&(&x_test * &best.weights), &labels_test);
     println!("{} train, {} test images, {} classes: accuracy {accuracy:.4}", x.nrows(), x_test.nrows(), y.ncols());
     Ok(())
 }
 
-/// The first `each` examples of every class.
+/// Returns the first `each` examples of every class.
 fn first(set: &Dataset, each: usize) -> (Vec<usize>, Vec<u32>) {
     let mut counts = vec![0; set.classes.len()];
     let labelled = set.labels.iter().enumerate().filter_map(|(row, &label)| Some((row, label?)));
-    let mut taken = |label: u32| {
+    let mut is_taken = |label: u32| {
         counts[label as usize] += 1;
         counts[label as usize] <= each
     };
-    labelled.filter(|&(_, label)| taken(label)).unzip()
+    labelled.filter(|&(_, label)| is_taken(label)).unzip()
 }
 
-/// W = (XᵀX + λI)⁻¹XᵀY, with λ a multiple of the mean squared norm of a row.
+/// Ridge regression: W = (XᵀX + λI)⁻¹XᵀY, with λ a multiple of the mean squared norm of a row.
 struct Ridge {
     weights: Mat<f64>,
-    /// What each training row is told by all others: (Hy − diag(H)·y)/(1 − diag(H)) with H = X(XᵀX + λI)⁻¹Xᵀ.
+    /// Prediction for each training row from all others: (Hy − diag(H)·y)/(1 − diag(H)) with H = X(XᵀX + λI)⁻¹Xᵀ.
     left_out: Mat<f64>,
 }
 
@@ -100,18 +106,19 @@ impl Ridge {
         let factor = gram.llt(Side::Lower).expect("λ is positive");
         let weights = factor.solve(x.transpose() * y);
         let smoothed = factor.solve(x.transpose());
-        let told = x * &weights;
+        let fitted = x * &weights;
         let own: Vec<f64> =
             (0..x.nrows()).map(|i| (0..x.ncols()).map(|j| x[(i, j)] * smoothed[(j, i)]).sum()).collect();
-        let left_out = Mat::from_fn(y.nrows(), y.ncols(), |i, j| (told[(i, j)] - own[i] * y[(i, j)]) / (1.0 - own[i]));
+        let left_out =
+            Mat::from_fn(y.nrows(), y.ncols(), |i, j| (fitted[(i, j)] - own[i] * y[(i, j)]) / (1.0 - own[i]));
         Self { weights, left_out }
     }
 }
 
-/// The share of rows whose largest number is that of their label.
+/// Returns the share of rows whose largest score is that of their label.
 fn share(scores: &Mat<f64>, labels: &[u32]) -> f64 {
     let best =
         |i: usize| (1..scores.ncols()).fold(0, |best, j| if scores[(i, j)] > scores[(i, best)] { j } else { best });
-    let right = labels.iter().enumerate().filter(|&(i, &label)| best(i) == label as usize).count();
-    right as f64 / labels.len() as f64
+    let correct = labels.iter().enumerate().filter(|&(i, &label)| best(i) == label as usize).count();
+    correct as f64 / labels.len() as f64
 }

@@ -1,10 +1,10 @@
-//! How fast the CNN of the MNIST experiment learns: `bench/train.py` runs this beside PyTorch.
+//! Training speed of the CNN of the MNIST experiment; `bench/train.py` compares it with PyTorch.
 //!
-//! Prints, for each number of examples, the milliseconds of one epoch at 64 examples a step.
+//! Prints the milliseconds per epoch for each number of examples, with 64 examples per step.
 
 use std::time::Instant;
 
-use homing_train::{Examples, Inputs, Labelled, Lesson, Until, device, models};
+use homing_train::{Examples, Inputs, LabelledExamples, Lesson, LessonEnd, device, models};
 
 const SIZES: [usize; 6] = [1, 10, 50, 100, 300, 1280];
 const REPEATS: usize = 3;
@@ -16,15 +16,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let inputs = Inputs::pixels([1, 28, 28], pixels(count));
         let rows: Vec<usize> = (0..count).collect();
         let labels: Vec<u32> = rows.iter().map(|row| (row % 10) as u32).collect();
-        let train = Labelled { examples: Examples { inputs: &inputs, rows: &rows }, labels: &labels };
-        let mut network = models::network("cnn", inputs.shape(), 10, &device(&name)?)?;
+        let train = LabelledExamples { examples: Examples { inputs: &inputs, rows: &rows }, labels: &labels };
+        let mut network = models::network(&"cnn".parse()?, inputs.shape(), 10, &device(&name)?)?;
         let epochs = (640 / count).clamp(1, 20);
         let lesson = |epochs| Lesson {
             train,
             valid: None,
-            until: Until::Epochs(epochs),
-            rate: 1e-3,
-            batch: 64,
+            until: LessonEnd::Epochs(epochs),
+            learning_rate: 1e-3,
+            minibatch_size: 64,
             reweight: false,
             seed: 0,
         };

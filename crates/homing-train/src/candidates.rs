@@ -1,78 +1,90 @@
-//! Which rows of the pool a round chooses from.
+//! Candidates: the rows of the pool that a round chooses from.
 
-use std::ops::ControlFlow;
+use std::fmt;
+use std::str::FromStr;
 
 use homing::{Plan, Task, select};
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
-use crate::embed::Embedded;
+use crate::embed::ExampleEmbeddings;
+use crate::remedy::NameSet;
+use crate::text::written_as_text;
 use crate::{Error, Result};
 
-/// A source of candidates.
-pub trait Source {
-    /// Rows of the pool for a round, out of those that are `open`, in ascending order.
-    fn candidates(&self, round: &Round<'_>) -> Result<Vec<usize>>;
+/// Source of the candidates of a round, written as `all`, `sample:COUNT` or `nearest:COUNT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Candidates {
+    /// The whole pool.
+    All,
+    /// This many rows at random: S ~ P_S.
+    Sample(usize),
+    /// This many rows whose embeddings are most similar to those of the targets, on average.
+    Nearest(usize),
 }
 
-/// What a source may look at.
-pub struct Round<'a> {
+/// The names of the sources, for a message.
+pub(crate) const CANDIDATE_NAMES: &str = "all, sample:1000 or nearest:1000";
+
+/// Data for choosing the candidates of one round.
+pub(crate) struct CandidateRequest<'a> {
     /// Rows that are not labelled yet, in ascending order.
     pub open: &'a [usize],
-    /// Of the round's random numbers.
+    /// Seed for the round.
     pub seed: u64,
-    /// Embeds rows of the pool with the network as it is.
-    pub embed: &'a dyn Fn(&[usize]) -> Result<Embedded>,
+    /// Embeds rows of the pool with the current network.
+    pub embed: &'a dyn Fn(&[usize]) -> Result<ExampleEmbeddings>,
     /// Embeddings of the targets.
-    pub targets: &'a Embedded,
+    pub targets: &'a ExampleEmbeddings,
 }
 
-/// The whole pool.
-pub struct All;
-
-impl Source for All {
-    fn candidates(&self, round: &Round<'_>) -> Result<Vec<usize>> {
-        Ok(round.open.to_vec())
+impl Candidates {
+    /// Returns the candidates among the open rows, in ascending order.
+    pub(crate) fn rows(self, request: &CandidateRequest<'_>) -> Result<Vec<usize>> {
+        let open = request.open;
+        let mut at = match self {
+            Self::All => return Ok(open.to_vec()),
+            Self::Sample(count) => {
+                let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
+                sample(&mut rng, open.len(), count.min(open.len())).into_vec()
+            }
+            Self::Nearest(count) => {
+                let pool = (request.embed)(open)?;
+                let task = Task::new(pool.embeddings()?, request.targets.embeddings()?);
+                let plan = Plan::default().strategy("cosine".parse()?).count(count.min(open.len()));
+                select(&task, &plan)?.rows()
+            }
+        };
+        at.sort_unstable();
+        Ok(at.into_iter().map(|at| open[at]).collect())
     }
 }
 
-/// So many at random: S ~ P_S.
-pub struct Sample(pub usize);
+impl FromStr for Candidates {
+    type Err = Error;
 
-impl Source for Sample {
-    fn candidates(&self, round: &Round<'_>) -> Result<Vec<usize>> {
-        let mut rng = ChaCha8Rng::seed_from_u64(round.seed);
-        let count = self.0.min(round.open.len());
-        let mut rows: Vec<usize> = sample(&mut rng, round.open.len(), count).iter().map(|at| round.open[at]).collect();
-        rows.sort_unstable();
-        Ok(rows)
+    fn from_str(name: &str) -> Result<Self> {
+        let count = |text: &str| text.parse::<usize>().ok().filter(|&count| count > 0);
+        match name.split_once(':').map(|(kind, text)| (kind, count(text))) {
+            None if name == "all" => Ok(Self::All),
+            Some(("sample", Some(count))) => Ok(Self::Sample(count)),
+            Some(("nearest", Some(count))) => Ok(Self::Nearest(count)),
+            _ => Err(Error::Name { of: NameSet::Candidates, name: name.into() }),
+        }
     }
 }
 
-/// So many with the embeddings most similar to the targets' on average.
-pub struct Nearest(pub usize);
-
-impl Source for Nearest {
-    fn candidates(&self, round: &Round<'_>) -> Result<Vec<usize>> {
-        let pool = (round.embed)(round.open)?;
-        let task = Task::new(pool.embeddings()?, Some(round.targets.embeddings()?.into()));
-        let count = self.0.min(round.open.len());
-        let plan = Plan { strategy: "cosine".parse()?, count, ..Plan::default() };
-        let nearest = select(&task, &plan, |_| ControlFlow::Continue(()))?;
-        let mut rows: Vec<usize> = nearest.indices().into_iter().map(|at| round.open[at]).collect();
-        rows.sort_unstable();
-        Ok(rows)
+impl fmt::Display for Candidates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Sample(count) => write!(f, "sample:{count}"),
+            Self::Nearest(count) => write!(f, "nearest:{count}"),
+        }
     }
 }
 
-/// The source of a name: `all`, `sample:COUNT` or `nearest:COUNT`.
-pub fn source(name: &str) -> Result<Box<dyn Source>> {
-    let count = |text: &str| text.parse::<usize>().ok().filter(|&count| count > 0);
-    match name.split_once(':').map(|(kind, text)| (kind, count(text))) {
-        None if name == "all" => Ok(Box::new(All)),
-        Some(("sample", Some(count))) => Ok(Box::new(Sample(count))),
-        Some(("nearest", Some(count))) => Ok(Box::new(Nearest(count))),
-        _ => Err(Error::Setting(format!("there are no candidates {name:?}; use all, sample:1000 or nearest:1000"))),
-    }
-}
+written_as_text!(Candidates);

@@ -1,10 +1,10 @@
-//! Where networks run.
+//! Devices that networks run on.
 
 use burn::tensor::Device;
 
 use crate::{Error, Result};
 
-/// The device of a name: `cpu`; with the feature `libtorch` also `torch` and `cuda:0`.
+/// Returns the device with a name: `cpu`, and with the feature `libtorch` also `torch` and `cuda:0`.
 pub fn device(name: &str) -> Result<Device> {
     match name {
         "cpu" => Ok(Device::flex()),
@@ -12,8 +12,8 @@ pub fn device(name: &str) -> Result<Device> {
     }
 }
 
-/// Whether its memory is another than the CPU's.
-pub(crate) fn is_apart(device: &Device) -> bool {
+/// Returns whether the device has its own memory, separate from the CPU's.
+pub(crate) fn has_own_memory(device: &Device) -> bool {
     let cpus = ["cpu", "torch"].map(self::device);
     !cpus.iter().flatten().any(|cpu| cpu == device)
 }
@@ -24,12 +24,11 @@ fn torch(name: &str) -> Result<Device> {
     match name.strip_prefix("cuda:").map(str::parse::<usize>) {
         Some(Ok(index)) => Ok(Device::libtorch_cuda(index)),
         None if name == "torch" => Ok(Device::libtorch()),
-        _ => Err(Error::Device { name: name.into(), remedy: "use cpu, torch or cuda:0" }),
+        _ => Err(Error::Device { name: name.into() }),
     }
 }
 
 #[cfg(not(feature = "libtorch"))]
 fn torch(name: &str) -> Result<Device> {
-    let remedy = "use cpu, or build with `--features libtorch` for torch and cuda:0";
-    Err(Error::Device { name: name.into(), remedy })
+    Err(Error::Device { name: name.into() })
 }

@@ -1,41 +1,46 @@
-//! Embeddings φ(x) of four kinds (Appendix H.1), for any learner.
+//! The kinds of embeddings φ(x) (Appendix H.1), for any learner.
 
 use std::fmt;
 use std::str::FromStr;
 
-use homing::laplace::Covariance;
+use homing::last_layer::Covariance;
 use homing::{Embeddings, Kernel, Linear, Points, Product};
 use homing_data::fits_memory;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::learner::{Examples, Learner, Look};
+use crate::learner::{Examples, Learner, Prediction};
+use crate::remedy::NameSet;
+use crate::text::written_as_text;
 use crate::{Error, Result};
 
-/// What φ(x) is made of.
+/// Kind of embedding φ(x).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Kind {
+pub enum EmbeddingKind {
     /// h(x), the last hidden layer.
     LastLayer,
-    /// (p − e_ŷ) ⊗ [h(x), 1] with ŷ the most probable class (Eq. 22), in factored form; without the 1 where the last layer
-    /// has no bias.
+    /// (p − e_ŷ) ⊗ [h(x), 1] with ŷ the most probable class (Eq. 22), in factored form; without the 1 if the last layer has
+    /// no bias.
     LossGradient,
     /// ∇f(x) with respect to the last layer (empirical NTK): e_c ⊗ [h(x), 1] for each output c. All outputs have the same
     /// kernel, that of [h(x), 1].
     OutputGradient,
-    /// ∇f(x) with respect to all weights that learn, output after output, at full length or sketched to this many numbers.
+    /// ∇f(x) with respect to all trainable weights, one output after the other, at full length or sketched to this many
+    /// numbers.
     NetworkGradient(Option<usize>),
     /// f(x), the outputs (empirical NNGP).
     Outputs,
 }
 
-const NAMES: &str = "last-layer, loss-gradient, output-gradient, network-gradient, network-gradient:WIDTH or outputs";
+/// The names of the kinds, for a message.
+pub(crate) const EMBEDDING_NAMES: &str =
+    "last-layer, loss-gradient, output-gradient, network-gradient, network-gradient:WIDTH or outputs";
 
-/// Of a sketch.
+/// The largest width of a sketch.
 const WIDEST: usize = 1 << 20;
 
-impl FromStr for Kind {
+impl FromStr for EmbeddingKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
@@ -47,12 +52,12 @@ impl FromStr for Kind {
             ("network-gradient", _) => Ok(Self::NetworkGradient(None)),
             (_, Some(Ok(width @ 1..=WIDEST))) => Ok(Self::NetworkGradient(Some(width))),
             ("outputs", _) => Ok(Self::Outputs),
-            _ => Err(Error::Setting(format!("there is no embedding {name:?}; use {NAMES}"))),
+            _ => Err(Error::Name { of: NameSet::Embedding, name: name.into() }),
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EmbeddingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LastLayer => f.write_str("last-layer"),
@@ -65,104 +70,93 @@ impl fmt::Display for Kind {
     }
 }
 
-impl TryFrom<String> for Kind {
-    type Error = Error;
+written_as_text!(EmbeddingKind);
 
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<Kind> for String {
-    fn from(kind: Kind) -> Self {
-        kind.to_string()
-    }
-}
-
-/// A learner as a map from examples to points at which f is observed.
+/// Maps examples to points at which f is observed, with the network of a learner.
 pub struct Embedder<'a> {
     learner: &'a dyn Learner,
-    kind: Kind,
+    kind: EmbeddingKind,
     sigma: Option<Covariance>,
     product: Product,
 }
 
-/// Random numbers that a sketch of network gradients is made with.
+/// Seed of the sketch of network gradients.
 const SKETCH: u64 = 0x5eed;
-/// Most numbers that full network gradients may take, in all.
+/// Limit on the numbers of all full network gradients together.
 const MOST_NUMBERS: usize = 1 << 29;
 
 impl<'a> Embedder<'a> {
-    /// With weights of covariance Σ = I, or as given.
-    pub fn new(learner: &'a dyn Learner, kind: Kind, sigma: Option<Covariance>) -> Self {
+    /// Uses the covariance Σ of the weights, or I if `sigma` is none.
+    pub fn new(learner: &'a dyn Learner, kind: EmbeddingKind, sigma: Option<Covariance>) -> Self {
         let product = Product::new(learner.classes(), learner.is_biased());
         Self { learner, kind, sigma, product }
     }
 
-    /// What the learner makes of the examples.
-    pub fn embed(&self, examples: Examples<'_>) -> Result<Embedded> {
-        let look = self.learner.look(examples)?;
-        let (classes, probabilities) = (look.classes, look.probabilities());
-        let likely = || Embeddings::new(&probabilities[..], classes);
-        let hidden = || Embeddings::new(&look.hidden[..], look.width);
+    /// Embeds the examples.
+    pub fn embed(&self, examples: Examples<'_>) -> Result<ExampleEmbeddings> {
+        let prediction = self.learner.predict(examples)?;
+        let (classes, probabilities) = (prediction.classes, prediction.probabilities());
+        let class_probabilities = || Embeddings::new(&probabilities[..], classes);
+        let hidden = || Embeddings::new(&prediction.hidden[..], prediction.width);
         let single = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect();
         let (values, dim) = match (self.kind, &self.sigma) {
-            (Kind::LossGradient, Some(sigma)) => (single(sigma.loss_gradients(hidden()?, likely()?)?), sigma.width()),
-            (Kind::LastLayer | Kind::OutputGradient, Some(sigma)) => {
+            (EmbeddingKind::LossGradient, Some(sigma)) => {
+                (single(sigma.loss_gradients(hidden()?, class_probabilities()?)?), sigma.width())
+            }
+            (EmbeddingKind::LastLayer | EmbeddingKind::OutputGradient, Some(sigma)) => {
                 (single(sigma.last_layer(hidden()?)?), sigma.last_layer_width())
             }
-            (Kind::LastLayer | Kind::LossGradient, None) => (look.hidden, look.width),
-            (Kind::OutputGradient, None) => extended(look),
-            (Kind::Outputs, _) => (look.outputs, look.classes),
-            (Kind::NetworkGradient(width), _) => gradients(self.learner, examples, width)?,
+            (EmbeddingKind::LastLayer | EmbeddingKind::LossGradient, None) => (prediction.hidden, prediction.width),
+            (EmbeddingKind::OutputGradient, None) => extended(prediction),
+            (EmbeddingKind::Outputs, _) => (prediction.outputs, prediction.classes),
+            (EmbeddingKind::NetworkGradient(width), _) => gradients(self.learner, examples, width)?,
         };
         let finite = |numbers: &[f32]| numbers.iter().all(|number| number.is_finite());
         if !(finite(&values) && finite(&probabilities)) {
-            let reason = "the network makes embeddings that are not finite; use smaller numbers in the data, a smaller learning rate, or other weights";
-            return Err(Error::Setting(reason.into()));
+            return Err(Error::InfiniteEmbeddings);
         }
-        let factored = self.kind == Kind::LossGradient && self.sigma.is_none();
-        Ok(Embedded { values, dim, probabilities, classes, factored })
+        let factored = self.kind == EmbeddingKind::LossGradient && self.sigma.is_none();
+        Ok(ExampleEmbeddings { values, dim, probabilities, classes, factored })
     }
 
-    /// The kernel of the points.
+    /// Returns the kernel of the points.
     pub fn kernel(&self) -> &dyn Kernel {
         match (self.kind, &self.sigma) {
-            (Kind::LossGradient, Some(sigma)) => sigma.kernel(),
-            (Kind::LossGradient, None) => &self.product,
+            (EmbeddingKind::LossGradient, Some(sigma)) => sigma.kernel(),
+            (EmbeddingKind::LossGradient, None) => &self.product,
             _ => &Linear,
         }
     }
 }
 
-/// Embeddings of examples, with the class probabilities beside them.
+/// Embeddings and class probabilities of examples.
 #[derive(Clone, Debug)]
-pub struct Embedded {
+pub struct ExampleEmbeddings {
     values: Vec<f32>,
     dim: usize,
     probabilities: Vec<f32>,
     classes: usize,
-    /// Whether the points are loss gradients of which φ is one factor.
+    /// Whether the points are loss gradients, of which φ is one factor.
     factored: bool,
 }
 
-impl Embedded {
-    /// φ row by row; for loss gradients the factor h.
+impl ExampleEmbeddings {
+    /// Returns φ row by row; for loss gradients, the factor h.
     pub fn embeddings(&self) -> Result<Embeddings<'_>> {
         Ok(Embeddings::new(&self.values[..], self.dim)?)
     }
 
-    /// φ row by row and its width, and the class probabilities row by row.
+    /// Returns φ row by row, its width, and the class probabilities row by row.
     pub fn into_parts(self) -> (Vec<f32>, usize, Vec<f32>) {
         (self.values, self.dim, self.probabilities)
     }
 
-    /// Class probabilities row by row.
+    /// Returns the class probabilities row by row.
     pub fn probabilities(&self) -> Result<Embeddings<'_>> {
         Ok(Embeddings::new(&self.probabilities[..], self.classes)?)
     }
 
-    /// The points at which f is observed.
+    /// Returns the points at which f is observed.
     pub fn points(&self) -> Result<Points<'_>> {
         if self.factored {
             return Ok(Points::loss_gradient(self.embeddings()?, self.probabilities()?)?);
@@ -171,28 +165,25 @@ impl Embedded {
     }
 }
 
-/// [h, 1] where the last layer has a bias.
-fn extended(look: Look) -> (Vec<f32>, usize) {
-    if !look.biased {
-        return (look.hidden, look.width);
+/// Returns [h, 1] if the last layer has a bias, and h otherwise.
+fn extended(prediction: Prediction) -> (Vec<f32>, usize) {
+    if !prediction.biased {
+        return (prediction.hidden, prediction.width);
     }
-    let rows = look.hidden.chunks_exact(look.width);
-    (rows.flat_map(|row| row.iter().copied().chain([1.0])).collect(), look.width + 1)
+    let rows = prediction.hidden.chunks_exact(prediction.width);
+    (rows.flat_map(|row| row.iter().copied().chain([1.0])).collect(), prediction.width + 1)
 }
 
 fn gradients(learner: &dyn Learner, examples: Examples<'_>, width: Option<usize>) -> Result<(Vec<f32>, usize)> {
     let count = examples.rows.len();
-    let long = learner.classes().checked_mul(learner.weights());
-    // The gradient of one example, what makes its sketch, and the rows that come of all.
-    let numbers = long.and_then(|long| {
-        let rows = width.unwrap_or(long).checked_mul(count)?;
-        (width.is_some() || rows <= MOST_NUMBERS).then(|| long.checked_mul(2)?.checked_add(rows))?
+    let length = learner.classes().checked_mul(learner.weights());
+    // The gradient of one example, the places of its sketch, and the resulting rows of all examples.
+    let numbers = length.and_then(|length| {
+        let rows = width.unwrap_or(length).checked_mul(count)?;
+        (width.is_some() || rows <= MOST_NUMBERS).then(|| length.checked_mul(2)?.checked_add(rows))?
     });
     if !fits_memory(numbers.and_then(|numbers| numbers.checked_mul(4)).map(|bytes| bytes as u64)) {
-        let long = long.map_or_else(|| "very many".into(), |long| long.to_string());
-        let remedy = if width.is_some() { "a smaller network" } else { "network-gradient:4096, which sketches them" };
-        let reason = format!("gradients of {long} numbers for {count} examples do not fit into memory; use {remedy}");
-        return Err(Error::Setting(reason));
+        return Err(Error::GradientMemory { length, examples: count, sketched: width.is_some() });
     }
     let mut values = Vec::new();
     let mut sketch = None;
@@ -210,23 +201,23 @@ fn gradients(learner: &dyn Learner, examples: Examples<'_>, width: Option<usize>
     Ok((values, dim))
 }
 
-/// A random map to fewer numbers whose inner products are those before on average: every number is added to or taken from
-/// one place.
+/// A random map to fewer numbers that preserves inner products on average. It adds each number to one place or subtracts it
+/// from there.
 pub struct Sketch {
-    /// The place, and in the lowest bit the sign.
+    /// The place of each number, with its sign in the lowest bit.
     places: Vec<u32>,
     width: usize,
 }
 
 impl Sketch {
-    /// From `from` numbers to `width`; always the same one.
+    /// Returns the map from `from` numbers to `width`, which is always the same.
     pub fn new(from: usize, width: usize) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(SKETCH);
         let places = (0..from).map(|_| rng.random_range(0..2 * width as u32)).collect();
         Self { places, width }
     }
 
-    /// The sketch of `numbers`.
+    /// Returns the sketch of `numbers`.
     pub fn of(&self, numbers: &[f32]) -> Vec<f32> {
         let mut sums = vec![0.0; self.width];
         for (&place, &number) in self.places.iter().zip(numbers) {

@@ -1,27 +1,73 @@
-//! Who says what an example is.
+//! Sources of labels.
 
-use crate::Result;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
 
 /// An answer about one example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Its class, counted from 0.
     Class(u32),
-    /// Nobody knows; the example is not asked about again and not learned from.
+    /// No label. The network does not learn from the example, and it is not picked again.
     Skip,
 }
 
-/// Someone who labels.
+/// A source of labels.
 pub trait Oracle {
-    /// What row `row` of the pool is.
+    /// Labels row `row` of the pool.
     fn label(&mut self, row: usize) -> Result<Answer>;
 }
 
-/// Labels that are known for every row, or for some.
-pub struct Known<'a>(pub &'a [Option<u32>]);
+/// Known labels of all rows, or of some.
+pub struct KnownLabels<'a>(pub &'a [Option<u32>]);
 
-impl Oracle for Known<'_> {
+impl Oracle for KnownLabels<'_> {
     fn label(&mut self, row: usize) -> Result<Answer> {
         Ok(self.0[row].map_or(Answer::Skip, Answer::Class))
+    }
+}
+
+/// Where the labels of a run's picks come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LabelSource {
+    /// The data set.
+    Data,
+    /// A person, who labels each pick.
+    Person,
+    /// A file: one label per row of the pool, or a CSV table with the columns id (or row) and label, which may lack rows.
+    File(PathBuf),
+}
+
+/// Refuses class names that a person cannot type as an answer.
+pub(crate) fn check_typable(classes: &[String]) -> Result<()> {
+    let mut known = BTreeSet::new();
+    for class in classes {
+        let name = class.trim();
+        if name.is_empty() || name.chars().any(char::is_control) {
+            return Err(Error::UntypableClass { class: class.clone() });
+        }
+        if !known.insert(name) {
+            return Err(Error::TwinClasses { name: name.into() });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_that_cannot_be_typed_is_refused() {
+        let names = |classes: &[&str]| classes.iter().map(|&class| class.to_owned()).collect::<Vec<_>>();
+        check_typable(&names(&["s", "small dog", "-"])).unwrap();
+        for classes in [&["a\nb"][..], &[" "], &["a", "a "]] {
+            check_typable(&names(classes)).unwrap_err();
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A learner made of a burn module.
+//! A learner that wraps a burn module.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::nn::Linear;
@@ -8,58 +8,60 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use safetensors::Dtype;
 
-use crate::device::is_apart;
+use crate::device::has_own_memory;
 use crate::draw::{Draw, Dropout};
-use crate::learner::{Curve, Epoch, Examples, Labelled, Learner, Lesson, Look, Until, accuracy, class_weights};
+use crate::learner::{
+    Epoch, Examples, LabelledExamples, Learner, Lesson, LessonCurve, LessonEnd, Prediction, accuracy, class_weights,
+};
 use crate::weights::{parse, single};
-use crate::{Error, Inputs, Result};
+use crate::{Error, Inputs, Remedy, Result};
 
-/// Examples that a network is asked about at once, on the CPU and on a device with a memory of its own.
+/// Examples per forward pass: on the CPU, and on a device with its own memory.
 pub(crate) const CHUNK: [usize; 2] = [64, 1024];
 
-/// Most numbers that are held on a device: 4 GiB.
+/// Limit on the numbers that are kept on a device: 4 GiB.
 const MOST_HELD: usize = 1 << 30;
 
-/// Streams of a seed's random numbers.
+/// Streams of random numbers of one seed.
 const WEIGHTS: u64 = 0;
 const LESSON: u64 = 1;
 
-/// A network in two parts: what makes the last hidden layer, and the linear layer behind it.
+/// A network in two parts: the layers up to the last hidden layer, and the linear layer after it.
 pub trait Net: Module {
-    /// Numbers of one example.
+    /// Returns how many numbers one example has.
     fn size(&self) -> usize;
 
-    /// h(x) of examples, a row each.
+    /// Returns h(x), one row per example.
     fn hidden(&self, x: Tensor<2>, dropout: &mut Dropout<'_>) -> Tensor<2>;
 
-    /// The last layer.
+    /// Returns the last layer.
     fn head(&self) -> &Linear;
 
-    /// The same network with the weights that it starts to learn from.
+    /// Returns the same network with initial weights.
     fn fresh(&self, draw: &mut Draw) -> Self;
 }
 
-/// A [`Net`] with the device it runs on.
+/// A [`Net`] and the device that it runs on.
 pub struct Network<N: Net> {
     net: N,
-    /// What to start from, where that is given.
+    /// The network to restart from, if weights were given.
     start: Option<N>,
     device: Device,
-    /// What is subtracted from every input, and what the difference is divided by.
+    /// Subtracted from every input, and the divisor of the difference.
     scale: (f32, f32),
-    /// Inputs that lie on the device as they are seen.
+    /// Scaled inputs that are kept on the device.
     held: Vec<(Inputs, Tensor<2>)>,
 }
 
 impl<N: Net> Network<N> {
-    /// Inputs x are seen as (x − `scale.0`) / `scale.1`.
+    /// Wraps a network that sees every input x as (x − `scale.0`) / `scale.1`.
     pub fn new(net: N, device: &Device, scale: (f32, f32)) -> Self {
         Self { net: net.to_device(device), start: None, device: device.clone(), scale, held: Vec::new() }
     }
 
-    /// Examples that are asked about at once.
+    /// Returns the number of examples per forward pass.
     fn chunk(&self) -> usize {
-        CHUNK[usize::from(is_apart(&self.device))]
+        CHUNK[usize::from(has_own_memory(&self.device))]
     }
 
     fn copy_to_device(&mut self, inputs: &Inputs) -> Result<()> {
@@ -89,7 +91,8 @@ impl<N: Net> Network<N> {
         Ok(Tensor::from_data(TensorData::new(values, [rows.len(), size]), &self.device))
     }
 
-    /// Takes one step on the examples at `at`; the network after it, and the loss before, which is not waited for.
+    /// Takes one step on the examples at `at`. Returns the network after it and the loss before it; the loss stays on the
+    /// device, so that the step need not finish first.
     fn step(
         &self,
         net: N,
@@ -107,11 +110,11 @@ impl<N: Net> Network<N> {
         let weights = Tensor::<2>::from_data(TensorData::new(weights, [at.len(), 1]), &adam.device);
         let loss = (log_softmax(outputs, 1).gather(1, labels) * weights).sum() / -total;
         let gradients = GradientsParams::from_grads(loss.backward(), &net);
-        Ok((adam.optimizer.step(lesson.rate, net, gradients), loss.inner()))
+        Ok((adam.optimizer.step(lesson.learning_rate, net, gradients), loss.inner()))
     }
 }
 
-/// What a lesson carries from step to step.
+/// State that a lesson carries from step to step.
 struct Adam {
     optimizer: ModuleOptimizer,
     draw: Draw,
@@ -137,7 +140,7 @@ impl<N: Net> Learner for Network<N> {
         let numbers = |inputs: &Inputs| inputs.len() * inputs.size();
         let held = self.held.iter().any(|(held, _)| held.is_same(inputs));
         let total: usize = self.held.iter().map(|(held, _)| numbers(held)).sum();
-        if held || !is_apart(&self.device) || inputs.are_files() || total + numbers(inputs) > MOST_HELD {
+        if held || !has_own_memory(&self.device) || inputs.are_files() || total + numbers(inputs) > MOST_HELD {
             return Ok(());
         }
         self.copy_to_device(inputs)
@@ -150,21 +153,22 @@ impl<N: Net> Learner for Network<N> {
         weights
     }
 
-    fn look(&self, examples: Examples<'_>) -> Result<Look> {
+    fn predict(&self, examples: Examples<'_>) -> Result<Prediction> {
         let [width, classes] = self.net.head().weight.dims();
-        let mut look = Look { hidden: Vec::new(), width, outputs: Vec::new(), classes, biased: self.is_biased() };
+        let mut prediction =
+            Prediction { hidden: Vec::new(), width, outputs: Vec::new(), classes, biased: self.is_biased() };
         let all: Vec<usize> = (0..examples.rows.len()).collect();
         for at in all.chunks(self.chunk()) {
             let hidden = self.net.hidden(self.tensor(examples, at)?, &mut Dropout::Off);
             let outputs = self.net.head().forward(hidden.clone());
-            look.hidden.extend(numbers(hidden));
-            look.outputs.extend(numbers(outputs));
+            prediction.hidden.extend(numbers(hidden));
+            prediction.outputs.extend(numbers(outputs));
         }
-        Ok(look)
+        Ok(prediction)
     }
 
-    fn fit(&mut self, lesson: &Lesson<'_>) -> Result<Curve> {
-        let Labelled { examples, labels } = lesson.train;
+    fn fit(&mut self, lesson: &Lesson<'_>) -> Result<LessonCurve> {
+        let LabelledExamples { examples, labels } = lesson.train;
         let classes = self.classes();
         if let Some(at) = labels.iter().position(|&label| label as usize >= classes) {
             return Err(Error::Label { row: examples.rows[at], label: labels[at], classes });
@@ -174,11 +178,11 @@ impl<N: Net> Learner for Network<N> {
         let mut adam =
             Adam { optimizer: AdamConfig::new().init(), draw: Draw::new(lesson.seed, LESSON, &device), device };
         let mut order: Vec<usize> = (0..labels.len()).collect();
-        let size = step_size(labels.len(), lesson.batch);
+        let size = minibatch_size(labels.len(), lesson.minibatch_size);
         let mut net = self.net.clone().train();
         let mut best = Best::default();
         let mut epochs = Vec::new();
-        while !labels.is_empty() && best.goes_on(lesson.until, epochs.len()) {
+        while !labels.is_empty() && best.continues(lesson.until, epochs.len()) {
             adam.draw.shuffle(&mut order);
             let mut losses = Vec::new();
             for at in order.chunks(size) {
@@ -194,7 +198,7 @@ impl<N: Net> Learner for Network<N> {
             best.offer(valid, epochs.len(), &self.net);
         }
         let kept = best.keep(lesson.until, &mut self.net).unwrap_or(epochs.len());
-        Ok(Curve { epochs, kept })
+        Ok(LessonCurve { epochs, kept })
     }
 
     fn restart(&mut self, seed: u64) {
@@ -211,7 +215,7 @@ impl<N: Net> Learner for Network<N> {
     }
 
     fn save(&self) -> Result<Vec<u8>> {
-        // Its order changes from run to run.
+        // The order of the metadata changes from run to run.
         let mut store = SafetensorsStore::from_bytes(None).clear_metadata();
         self.net.save_into(&mut store).map_err(unfit)?;
         store.get_bytes().map_err(unfit)
@@ -219,14 +223,11 @@ impl<N: Net> Learner for Network<N> {
 
     fn load(&mut self, weights: Vec<u8>) -> Result<()> {
         let weights = single(weights)?;
-        let reason = match integers(&weights) {
-            Some(told) => format!("{told}, not floats; save the weights as float32"),
-            None => {
-                format!("they hold {}; give the --model, and the data, that they were made with", tensors(&weights))
-            }
+        let misfit = match integers(&weights) {
+            Some(found) => Error::weights(format!("{found}, not floats"), Remedy::SaveAsFloats),
+            None => Error::weights(format!("they hold {}", tensors(&weights)), Remedy::MatchWeights),
         };
-        let other = |_| Error::Weights { reason };
-        self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map(drop).map_err(other)
+        self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map(drop).map_err(|_| misfit)
     }
 
     fn gradients(&self, examples: Examples<'_>, at: usize) -> Result<Vec<f32>> {
@@ -234,7 +235,7 @@ impl<N: Net> Learner for Network<N> {
         let x = self.tensor(examples, &[at])?;
         let mut all = Vec::new();
         for class in 0..self.classes() {
-            // A backward pass uses the forward one up.
+            // A backward pass consumes its forward pass.
             let outputs = net.head().forward(net.hidden(x.clone(), &mut Dropout::Off));
             let gradients = GradientsParams::from_grads(outputs.narrow(1, class, 1).sum().backward(), &net);
             net.visit(&mut Flatten { gradients: &gradients, all: &mut all });
@@ -244,22 +245,22 @@ impl<N: Net> Learner for Network<N> {
 }
 
 fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().try_into_vec().expect("f32 on every device")
+    tensor.into_data().try_into_vec().expect("every device computes in f32")
 }
 
-/// Tensors of a safetensors file with their shapes, biases left out.
+/// Lists the tensors of a safetensors file with their shapes, without biases.
 fn tensors(file: &[u8]) -> String {
     const SHOWN: usize = 6;
     let Ok(tensors) = parse(file) else { return "no tensors".into() };
-    let telling = tensors.iter().filter(|(name, _)| !name.ends_with("bias"));
-    let mut names: Vec<String> = telling.map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
+    let without_biases = tensors.iter().filter(|(name, _)| !name.ends_with("bias"));
+    let mut names: Vec<String> = without_biases.map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
     names.sort();
     let more = if names.len() > SHOWN { ", …" } else { "" };
     names.truncate(SHOWN);
     format!("{}{more}", names.join(", "))
 }
 
-/// The first tensor of a safetensors file that holds no floats.
+/// Describes the first tensor of a safetensors file that does not hold floats.
 fn integers(file: &[u8]) -> Option<String> {
     let tensors = parse(file).ok()?;
     let others = tensors.iter().filter(|(_, tensor)| tensor.dtype() != Dtype::F32);
@@ -267,10 +268,10 @@ fn integers(file: &[u8]) -> Option<String> {
 }
 
 fn unfit(error: impl std::fmt::Display) -> Error {
-    Error::Weights { reason: error.to_string() }
+    Error::weights(error.to_string(), Remedy::SaveWeightsAgain)
 }
 
-/// Gradients of a module's parameters in their order; a parameter without influence has zeros.
+/// Collects the gradients of a module's parameters in order; a parameter without influence contributes zeros.
 struct Flatten<'a> {
     gradients: &'a GradientsParams,
     all: &'a mut Vec<f32>,
@@ -288,7 +289,7 @@ impl ModuleVisitor for Flatten<'_> {
     }
 }
 
-/// Counts the numbers of a module that learn.
+/// Counts the trainable numbers of a module.
 struct Count(usize);
 
 impl ModuleVisitor for Count {
@@ -299,9 +300,9 @@ impl ModuleVisitor for Count {
     }
 }
 
-/// Examples a step, at most `most`, so that the steps of an epoch are of even size: one of a few examples at its end would undo
-/// what the others have taught.
-fn step_size(count: usize, most: usize) -> usize {
+/// Returns the number of examples per step, at most `most`, such that all steps of an epoch have nearly the same size. A
+/// last step on a few examples would undo what the network learned in the others.
+fn minibatch_size(count: usize, most: usize) -> usize {
     let steps = count.div_ceil(most.max(1)).max(1);
     count.div_ceil(steps).max(1)
 }
@@ -320,11 +321,11 @@ impl<N> Default for Best<N> {
 }
 
 impl<N: Clone> Best<N> {
-    fn goes_on(&self, until: Until, done: usize) -> bool {
+    fn continues(&self, until: LessonEnd, done: usize) -> bool {
         match until {
-            Until::Epochs(count) => done < count,
-            Until::ValidationDrops { patience, most } => {
-                done < most && done < self.epoch.saturating_add(patience.max(1))
+            LessonEnd::Epochs(count) => done < count,
+            LessonEnd::ValidationDrops { patience, max_epochs } => {
+                done < max_epochs && done < self.epoch.saturating_add(patience.max(1))
             }
         }
     }
@@ -335,9 +336,9 @@ impl<N: Clone> Best<N> {
         }
     }
 
-    /// Puts the best network in the place of the last; how many epochs it has seen.
-    fn keep(self, until: Until, net: &mut N) -> Option<usize> {
-        if matches!(until, Until::Epochs(_)) {
+    /// Replaces the last network with the best one. Returns how many epochs the best one has seen.
+    fn keep(self, until: LessonEnd, net: &mut N) -> Option<usize> {
+        if matches!(until, LessonEnd::Epochs(_)) {
             return None;
         }
         *net = self.net?;
@@ -356,30 +357,33 @@ mod tests {
         let inputs = Inputs::pixels([1, 2, 2], (0..=255).collect::<Vec<u8>>());
         let net = Mlp::new(4, &[5], 3, &mut Draw::new(0, 0, &device));
         let mut network = Network::new(net, &device, (127.5, 127.5));
-        let look = |network: &Network<Mlp>| network.look(Examples { inputs: &inputs, rows: &[63, 0, 7, 7] }).unwrap();
-        let train = Labelled { examples: Examples { inputs: &inputs, rows: &[3, 60, 31] }, labels: &[0, 1, 2] };
-        let until = Until::Epochs(3);
-        let lesson = Lesson { train, valid: None, until, rate: 0.1, batch: 2, reweight: true, seed: 0 };
-        let said = |network: &mut Network<Mlp>| {
+        let prediction =
+            |network: &Network<Mlp>| network.predict(Examples { inputs: &inputs, rows: &[63, 0, 7, 7] }).unwrap();
+        let train = LabelledExamples { examples: Examples { inputs: &inputs, rows: &[3, 60, 31] }, labels: &[0, 1, 2] };
+        let until = LessonEnd::Epochs(3);
+        let lesson =
+            Lesson { train, valid: None, until, learning_rate: 0.1, minibatch_size: 2, reweight: true, seed: 0 };
+        let lesson_results = |network: &mut Network<Mlp>| {
             network.restart(1);
             let curve = network.fit(&lesson).unwrap();
-            let look = look(network);
-            (curve, look.hidden, look.outputs, network.gradients(train.examples, 1).unwrap())
+            let prediction = prediction(network);
+            (curve, prediction.hidden, prediction.outputs, network.gradients(train.examples, 1).unwrap())
         };
-        let before = said(&mut network);
+        let before = lesson_results(&mut network);
         network.copy_to_device(&inputs).unwrap();
         assert_eq!(network.held[0].1.dims(), [64, 4]);
-        assert_eq!(said(&mut network), before);
+        assert_eq!(lesson_results(&mut network), before);
     }
 
     #[test]
     fn steps_are_of_even_size() {
-        let sizes =
-            |count, most| -> Vec<usize> { vec![0; count].chunks(step_size(count, most)).map(<[i32]>::len).collect() };
+        let sizes = |count, most| -> Vec<usize> {
+            vec![0; count].chunks(minibatch_size(count, most)).map(<[i32]>::len).collect()
+        };
         assert_eq!(sizes(64, 64), [64]);
         assert_eq!(sizes(65, 64), [33, 32]);
         assert_eq!(sizes(130, 64), [44, 44, 42]);
         assert_eq!(sizes(3, 0), [1, 1, 1]);
-        assert_eq!(step_size(0, 64), 1);
+        assert_eq!(minibatch_size(0, 64), 1);
     }
 }

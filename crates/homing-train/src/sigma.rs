@@ -4,18 +4,20 @@ use std::fmt;
 use std::str::FromStr;
 
 use homing::Embeddings;
-use homing::laplace::{Approximation, Covariance, Curvature, LastLayer, Mode};
+use homing::last_layer::{Approximation, Covariance, Curvature, LastLayer, Mode};
 
-use crate::learner::{Labelled, Learner, class_weights};
+use crate::learner::{LabelledExamples, Learner, class_weights};
+use crate::remedy::NameSet;
+use crate::text::written_as_text;
 use crate::{Error, Result};
 
-/// Which Σ.
+/// Covariance Σ of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Sigma {
-    /// I.
+    /// The identity matrix I.
     Identity,
-    /// The inverse Hessian of the loss of the labelled examples, as the network learns from it, computed anew in every round.
+    /// The inverse Hessian of the training loss on the labelled examples, recomputed in each round.
     Laplace(Approximation),
 }
 
@@ -27,13 +29,17 @@ const NAMES: [(&str, Sigma); 5] = [
     ("laplace-full", Sigma::Laplace(Approximation::Full)),
 ];
 
+/// The names of the covariances, for a message.
+pub(crate) fn covariance_names() -> String {
+    NAMES.map(|(name, _)| name).join(", ")
+}
+
 impl FromStr for Sigma {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let names = || NAMES.map(|(name, _)| name).join(", ");
         let found = NAMES.iter().find(|(name, _)| *name == text).map(|&(_, sigma)| sigma);
-        found.ok_or_else(|| Error::Setting(format!("there is no covariance {text:?}; use {}", names())))
+        found.ok_or_else(|| Error::Name { of: NameSet::Covariance, name: text.into() })
     }
 }
 
@@ -43,50 +49,39 @@ impl fmt::Display for Sigma {
     }
 }
 
-impl TryFrom<String> for Sigma {
-    type Error = Error;
+written_as_text!(Sigma);
 
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<Sigma> for String {
-    fn from(sigma: Sigma) -> Self {
-        sigma.to_string()
-    }
-}
-
-/// The prior precision where the labels cannot tell it, because the network is certain of all of them.
-const UNTOLD: f64 = 1.0;
+/// Prior precision if it cannot be fitted, because the network is certain of all labels.
+const DEFAULT_PRECISION: f64 = 1.0;
 
 impl Sigma {
-    /// Σ after the learner has learned from the examples; none stands for I. With `reweight` the loss gives
-    /// every class the same weight. The prior precision is the likeliest one.
+    /// Returns Σ after the learner has learned from the examples; none stands for I. With `reweight`, the loss gives every
+    /// class the same weight. The prior precision maximises the marginal likelihood.
     pub fn covariance(
         self,
         learner: &dyn Learner,
-        learned: Labelled<'_>,
+        learned: LabelledExamples<'_>,
         reweight: bool,
     ) -> Result<Option<Covariance>> {
         let Self::Laplace(approximation) = self else { return Ok(None) };
         if learned.labels.is_empty() {
             return Ok(None);
         }
-        let look = learner.look(learned.examples)?;
-        let probabilities = look.probabilities();
-        let likely = Embeddings::new(&probabilities[..], look.classes)?;
-        let of_class = class_weights(learned.labels, look.classes, reweight);
+        let prediction = learner.predict(learned.examples)?;
+        let probabilities = prediction.probabilities();
+        let class_probabilities = Embeddings::new(&probabilities[..], prediction.classes)?;
+        let of_class = class_weights(learned.labels, prediction.classes, reweight);
         let shares: Vec<f64> = learned.labels.iter().map(|&label| f64::from(of_class[label as usize])).collect();
-        let layer = LastLayer::new(Embeddings::new(&look.hidden[..], look.width)?, likely, look.biased)?;
+        let hidden = Embeddings::new(&prediction.hidden[..], prediction.width)?;
+        let layer = LastLayer::new(hidden, class_probabilities, prediction.biased)?;
         let layer = layer.weighted(&shares)?;
         let curvature = Curvature::new(&layer, approximation)?;
         let weights = learner.last_layer();
         let labels: Vec<usize> = learned.labels.iter().map(|&label| label as usize).collect();
-        let mode = Mode::new(&layer, Embeddings::new(&weights[..], look.classes)?, &labels)?;
+        let mode = Mode::new(&layer, Embeddings::new(&weights[..], prediction.classes)?, &labels)?;
         let precision = match curvature.fit_prior(&mode) {
             Ok(fit) => fit.precision,
-            Err(homing::Error::Unsupported(_)) => UNTOLD,
+            Err(homing::Error::ZeroWeights | homing::Error::CertainNetwork) => DEFAULT_PRECISION,
             Err(error) => return Err(error.into()),
         };
         Ok(Some(curvature.covariance(precision)?))

@@ -1,4 +1,4 @@
-//! Weights from safetensors files, in whichever floats they were saved.
+//! Weights from safetensors files, in any floating-point type.
 
 use std::path::Path;
 
@@ -7,31 +7,30 @@ use homing_pool::{memory_allowed, read_file};
 use safetensors::tensor::{TensorView, serialize};
 use safetensors::{Dtype, SafeTensors};
 
-use crate::{Error, Result};
+use crate::{Error, Remedy, Result};
 
-/// Most bytes of a file of weights, where there is memory for it and for the network that is made of it.
+/// Limit on the bytes of a weights file if memory is not the tighter limit.
 const MOST_BYTES: u64 = 8 << 30;
 
-/// Most bytes of a file of weights.
+/// Returns the limit on the bytes of a weights file. A third of the memory is for the file, the rest for the network.
 pub(crate) fn most_bytes() -> u64 {
     memory_allowed().map_or(MOST_BYTES, |allowed| MOST_BYTES.min(allowed / 3))
 }
 
-/// The file of weights at `path`, to hand to a network; numbers that are not finite are refused.
+/// Reads the weights file at `path` for a network. Numbers that are not finite are refused.
 pub fn read_weights(path: &Path) -> Result<Vec<u8>> {
     let bytes = single(read_file(path, most_bytes())?)?;
     for (name, tensor) in parse(&bytes)?.iter() {
         if tensor.dtype() == Dtype::F32
             && let Some(at) = numbers(&tensor).and_then(|numbers| numbers.iter().position(|number| !number.is_finite()))
         {
-            let reason = format!("number {at} of {name} is not finite; save the weights anew");
-            return Err(Error::Weights { reason });
+            return Err(Error::weights(format!("number {at} of {name} is not finite"), Remedy::SaveWeightsAgain));
         }
     }
     Ok(bytes)
 }
 
-/// The same file with all floats in single precision, which networks compute in.
+/// Converts all floats of a safetensors file to single precision, in which networks compute.
 pub(crate) fn single(bytes: Vec<u8>) -> Result<Vec<u8>> {
     let file = parse(&bytes)?;
     if file.iter().all(|(_, tensor)| tensor.dtype() == Dtype::F32) {
@@ -50,12 +49,12 @@ pub(crate) fn single(bytes: Vec<u8>) -> Result<Vec<u8>> {
     views.collect::<Result<Vec<_>, _>>().and_then(|views| serialize(views, None)).map_err(unreadable)
 }
 
-/// The tensors of a safetensors file.
+/// Parses a safetensors file.
 pub(crate) fn parse(bytes: &[u8]) -> Result<SafeTensors<'_>> {
     SafeTensors::deserialize(bytes).map_err(unreadable)
 }
 
-/// The numbers of a tensor of floats.
+/// Returns the numbers of a tensor, or none if it does not hold floats.
 pub(crate) fn numbers(tensor: &TensorView<'_>) -> Option<Vec<f32>> {
     fn read<const N: usize>(data: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f32> {
         data.as_chunks().0.iter().map(|&bytes| number(bytes)).collect()
@@ -71,5 +70,5 @@ pub(crate) fn numbers(tensor: &TensorView<'_>) -> Option<Vec<f32>> {
 }
 
 fn unreadable(error: impl std::fmt::Display) -> Error {
-    Error::Weights { reason: format!("the file is no safetensors file ({error}); save them as one") }
+    Error::weights(format!("the file is not a safetensors file ({error})"), Remedy::SaveAsSafetensors)
 }

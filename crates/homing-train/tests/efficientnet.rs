@@ -1,4 +1,5 @@
-//! The EfficientNets against torchvision and timm (`reference/efficientnet.py`), their files and their cache.
+//! Comparison of the EfficientNets with torchvision and timm (`reference/efficientnet.py`); their weights files and their
+//! cache.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,24 +10,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use burn::tensor::Device;
 use homing_train::models::LastBlock;
 use homing_train::models::efficientnet::{Design, EfficientNet, MAPS, Padding, SIDE, Trunk, feature_maps};
-use homing_train::{Draw, Examples, Inputs, Labelled, Learner, Lesson, Network, Result, Until, accuracy, device};
+use homing_train::{
+    Draw, Examples, Inputs, LabelledExamples, Learner, Lesson, LessonEnd, Network, Result, accuracy, device,
+};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors, serialize};
 use serde_json::Value;
 
-/// A file of weights that is being made: shapes and numbers by name.
+/// Tensors of a weights file: shapes and numbers by name.
 type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
 fn cpu() -> Device {
     device("cpu").unwrap()
 }
 
-/// FNV-1a, 64 bits.
+/// FNV-1a hash, 64 bits.
 fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// `noise` of the reference.
+/// The function `noise` of the reference.
 fn noise(name: &str, count: usize) -> Vec<f64> {
     let seed = fnv(name) as u32;
     let mix = |at: usize| {
@@ -38,7 +41,7 @@ fn noise(name: &str, count: usize) -> Vec<f64> {
     (0..count).map(mix).collect()
 }
 
-/// `weights` of the reference, for one tensor.
+/// The function `weights` of the reference, for one tensor.
 fn random(name: &str, shape: &[usize]) -> Vec<f32> {
     let inputs: usize = shape[1..].iter().product();
     let value = |u: f64| match shape.len() {
@@ -50,7 +53,7 @@ fn random(name: &str, shape: &[usize]) -> Vec<f32> {
     noise(name, shape.iter().product()).into_iter().map(|u| value(u) as f32).collect()
 }
 
-/// `image` of the reference.
+/// The function `image` of the reference.
 fn image() -> Vec<u8> {
     let grain = noise("image", 3 * SIDE * SIDE);
     let pixel = |at: usize| {
@@ -65,12 +68,14 @@ fn golden() -> Value {
     serde_json::from_str(include_str!("reference/efficientnet.json")).unwrap()
 }
 
-/// Random weights, named by a naming: the first argument counts from 0 the stage, then the block in it.
+/// Names of the layers in one library.
 struct Naming {
     stem: [&'static str; 2],
+    /// Prefix of a block, from the number of its stage and its number in the stage, both counted from 0.
     block: fn(usize, usize) -> String,
-    /// Of a block with expansion: expand, depthwise, project, each with its norm; squeeze, excite.
+    /// Layers of a block with expansion: expand, depthwise, project, each with its norm; squeeze, excite.
     expanded: [&'static str; 8],
+    /// Layers of a block without expansion.
     plain: [&'static str; 8],
     last: [&'static str; 2],
     head: &'static str,
@@ -94,6 +99,7 @@ const TIMM: Naming = Naming {
     head: "classifier",
 };
 
+/// Random weights with the names of a library.
 fn tensors(naming: &Naming, squeeze_excite: bool, classes: usize) -> Tensors {
     let mut shapes: Vec<(String, Vec<usize>)> = Vec::new();
     let mut conv = |name: &str, norm: &str, shape: [usize; 4]| {
@@ -128,11 +134,11 @@ fn tensors(naming: &Naming, squeeze_excite: bool, classes: usize) -> Tensors {
     }
     shapes.push((format!("{}.weight", naming.head), vec![classes, 1280]));
     shapes.push((format!("{}.bias", naming.head), vec![classes]));
-    let made = |(name, shape): (String, Vec<usize>)| {
+    let with_values = |(name, shape): (String, Vec<usize>)| {
         let values = random(&name, &shape);
         (name, (shape, values))
     };
-    shapes.into_iter().map(made).collect()
+    shapes.into_iter().map(with_values).collect()
 }
 
 fn file(tensors: &Tensors) -> Vec<u8> {
@@ -154,7 +160,7 @@ fn assert_close(found: f32, expected: &Value, what: &str) {
     assert!((f64::from(found) - expected).abs() < 1e-4, "{what}: {found} is not {expected}");
 }
 
-/// The network's feature maps and logits of the reference's image are the golden ones.
+/// Asserts that the feature maps and logits of the reference image are the golden ones.
 #[track_caller]
 fn assert_golden(net: &EfficientNet, golden: &Value) {
     let pixels: Vec<f32> = image().into_iter().map(f32::from).collect();
@@ -165,7 +171,7 @@ fn assert_golden(net: &EfficientNet, golden: &Value) {
     }
     let head = Network::new(net.pretrained(&cpu()).unwrap(), &cpu(), (0.0, 1.0));
     let inputs = Inputs::rows(maps.len(), maps);
-    let logits = head.look(Examples { inputs: &inputs, rows: &[0] }).unwrap().outputs;
+    let logits = head.predict(Examples { inputs: &inputs, rows: &[0] }).unwrap().outputs;
     for (at, expected) in golden["logits"].as_array().unwrap().iter().enumerate() {
         assert_close(logits[97 * at], expected, "logit");
     }
@@ -183,17 +189,17 @@ fn the_image_is_that_of_the_reference() {
     }
 }
 
-/// `$HOMING_DATA`, or the folder that the project's data lie in.
+/// Returns `$HOMING_DATA`, or the folder of the project's data.
 fn data() -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    std::env::var_os("HOMING_DATA").map_or(beside, PathBuf::from)
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    std::env::var_os("HOMING_DATA").map_or(default, PathBuf::from)
 }
 
 #[test]
 fn lite0_has_the_logits_of_timm() {
     let path = data().join("efficientnet_lite0.safetensors");
     if !path.exists() {
-        eprintln!("skipped: {} is not there; name its folder in HOMING_DATA", path.display());
+        eprintln!("skipped: {} does not exist; set HOMING_DATA to its folder", path.display());
         return;
     }
     assert_golden(&EfficientNet::open(&path, Design::LITE0).unwrap(), &golden()["lite0"]);
@@ -229,7 +235,7 @@ fn every_tensor_that_does_not_fit_is_named() {
     assert_eq!(
         refusal(&wrong, Design::B0),
         "the weights do not fit the network: 2 tensors are missing (features.0.0.weight, features.3.1.block.2.fc1.bias); \
-         1 tensor is left over (extra); 1 tensor is of another shape or type (features.8.1.bias is [640], not [1280]); \
+         1 tensor is unexpected (extra); 1 tensor is of another shape or type (features.8.1.bias is [640], not [1280]); \
          give the weights of efficientnet-b0 as torchvision names them"
     );
 }
@@ -239,22 +245,22 @@ fn many_tensors_are_counted() {
     let message = refusal(&tensors(&TIMM, false, 10), Design::B0);
     assert!(message.contains("64 tensors are missing (") && message.contains(" and 60 more)"), "{message}");
     let message = refusal(&tensors(&TIMM, true, 10), Design::LITE0);
-    assert!(message.contains("64 tensors are left over (") && message.contains("as timm names them"), "{message}");
+    assert!(message.contains("64 tensors are unexpected (") && message.contains("as timm names them"), "{message}");
 }
 
 #[test]
 fn files_of_something_else_are_refused() {
     let other = Tensors::from([("model.embed.weight".into(), (vec![2], vec![0.0; 2]))]);
     let message = refusal(&other, Design::B0);
-    assert!(message.contains("none of the names of") && message.contains("model.embed.weight"), "{message}");
+    assert!(message.contains("none of the tensor names of") && message.contains("model.embed.weight"), "{message}");
     let message = EfficientNet::from_bytes(b"<html>", Design::B0).unwrap_err().to_string();
-    assert!(message.contains("no safetensors file"), "{message}");
+    assert!(message.contains("not a safetensors file"), "{message}");
 }
 
-/// Runs where ORT_DYLIB_PATH names ONNX Runtime's library.
+/// Runs only if ORT_DYLIB_PATH names the library of ONNX Runtime.
 #[cfg(feature = "onnxruntime")]
 #[test]
-fn onnx_runtime_makes_the_same_maps() {
+fn onnx_runtime_computes_the_same_maps() {
     let Some(library) = std::env::var_os("ORT_DYLIB_PATH") else {
         println!("skipped: ORT_DYLIB_PATH does not name ONNX Runtime's library");
         return;
@@ -265,9 +271,9 @@ fn onnx_runtime_makes_the_same_maps() {
         let (ours, theirs) = (net.trunk(&cpu()), net.trunk_in_onnx(Path::new(&library)).unwrap());
         let (ours, theirs) = (ours.maps(two.clone()), theirs.maps(two.clone()));
         let largest = ours.iter().fold(0.0f32, |most, value| most.max(value.abs()));
-        let apart = ours.iter().zip(&theirs).fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
+        let difference = ours.iter().zip(&theirs).fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
         assert_eq!(ours.len(), theirs.len());
-        assert!(largest > 0.1 && apart < 1e-4 * largest, "{apart} of {largest}");
+        assert!(largest > 0.1 && difference < 1e-4 * largest, "{difference} of {largest}");
     }
 }
 
@@ -290,8 +296,8 @@ fn images(name: &str, count: usize) -> Inputs {
     )
 }
 
-/// The feature maps of all images.
-fn made(
+/// Returns the feature maps of all images.
+fn maps_of(
     trunk: &Trunk,
     images: &Inputs,
     folder: &Path,
@@ -301,8 +307,9 @@ fn made(
     feature_maps(trunk, Examples { inputs: images, rows: &rows }, folder, progress)
 }
 
-fn kept(trunk: &Trunk, images: &Inputs, folder: &Path) -> Inputs {
-    made(trunk, images, folder, |_| ControlFlow::Continue(())).unwrap().unwrap()
+/// Returns the feature maps of all images, without progress.
+fn complete_maps(trunk: &Trunk, images: &Inputs, folder: &Path) -> Inputs {
+    maps_of(trunk, images, folder, |_| ControlFlow::Continue(())).unwrap().unwrap()
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -310,54 +317,54 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn feature_maps_are_made_once() {
+fn feature_maps_are_computed_once() {
     let folder = tempfile::tempdir().unwrap();
-    let folder = &folder.path().join("made/on the way");
+    let folder = &folder.path().join("new/folder");
     let (trunk, few) = (small().trunk(&cpu()), images("few", 3));
-    let first = kept(&trunk, &few, folder);
+    let first = complete_maps(&trunk, &few, folder);
     assert_eq!((first.len(), first.size()), (3, 15_680));
     let path = &files(folder)[0];
     let bytes = fs::read(path).unwrap();
-    // From the file: nothing is made, so nobody is told.
-    let again = made(&trunk, &few, folder, |_| panic!("made again")).unwrap().unwrap();
+    // The maps come from the file, so there is no progress.
+    let again = maps_of(&trunk, &few, folder, |_| panic!("the maps were computed again")).unwrap().unwrap();
     assert_eq!(again.read(&[0, 1, 2]).unwrap(), first.read(&[0, 1, 2]).unwrap());
     assert!(fs::read(path).unwrap() == bytes);
-    // The numbers are those of the trunk, to half precision.
+    // The numbers are those of the trunk, in half precision.
     let exact = trunk.maps(few.resized_rgb(&[1], SIDE).unwrap());
     for (kept, exact) in first.read(&[1]).unwrap().into_iter().zip(exact) {
         assert!((kept - exact).abs() <= exact.abs() / 2048.0 + 1e-7, "{kept} is not {exact}");
     }
-    // Other images, another file; an image's numbers are its own, whatever is beside it.
+    // Other images have another file. The maps of an image do not depend on the other images.
     let some = Examples { inputs: &few, rows: &[2, 1] };
     let some = feature_maps(&trunk, some, folder, |_| ControlFlow::Continue(())).unwrap().unwrap();
     assert_eq!(some.read(&[1, 0]).unwrap(), first.read(&[1, 2]).unwrap());
     assert_eq!(files(folder).len(), 2);
-    // Other weights, another file.
+    // Other weights have another file.
     let mut changed = tensors(&TIMM, false, 3);
     changed.get_mut("blocks.4.1.conv_dw.weight").unwrap().1[7] += 0.5;
     let changed = EfficientNet::from_bytes(&file(&changed), Design::LITE0).unwrap().trunk(&cpu());
-    assert_ne!(kept(&changed, &few, folder).read(&[0]).unwrap(), first.read(&[0]).unwrap());
+    assert_ne!(complete_maps(&changed, &few, folder).read(&[0]).unwrap(), first.read(&[0]).unwrap());
     assert_eq!(files(folder).len(), 3);
     assert!(fs::read(path).unwrap() == bytes);
 }
 
 #[test]
-fn a_cache_file_that_is_cut_off_is_made_again() {
+fn a_truncated_cache_file_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let (trunk, few) = (small().trunk(&cpu()), images("few", 2));
-    kept(&trunk, &few, folder.path());
+    complete_maps(&trunk, &few, folder.path());
     let path = &files(folder.path())[0];
     let bytes = fs::read(path).unwrap();
     for length in [bytes.len() - 1, bytes.len() - 31_360, 100, 3, 0] {
         fs::write(path, &bytes[..length]).unwrap();
-        kept(&trunk, &few, folder.path());
+        complete_maps(&trunk, &few, folder.path());
         assert!(fs::read(path).unwrap() == bytes, "cut off at {length}");
     }
     assert_eq!(files(folder.path()).len(), 1);
 }
 
 #[test]
-fn of_several_at_once_one_makes_them() {
+fn only_one_of_several_threads_computes_the_maps() {
     let folder = tempfile::tempdir().unwrap();
     let (trunk, few, calls) = (small().trunk(&cpu()), images("few", 2), AtomicUsize::new(0));
     let count = |_| {
@@ -365,7 +372,7 @@ fn of_several_at_once_one_makes_them() {
         ControlFlow::Continue(())
     };
     let all: Vec<Vec<f32>> = std::thread::scope(|scope| {
-        let make = || made(&trunk, &few, folder.path(), count).unwrap().unwrap().read(&[0, 1]).unwrap();
+        let make = || maps_of(&trunk, &few, folder.path(), count).unwrap().unwrap().read(&[0, 1]).unwrap();
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -374,20 +381,20 @@ fn of_several_at_once_one_makes_them() {
 }
 
 #[test]
-fn work_that_was_stopped_goes_on() {
+fn stopped_work_continues() {
     let folder = tempfile::tempdir().unwrap();
     let (trunk, few) = (small().trunk(&cpu()), images("few", 2));
-    let stopped = made(&trunk, &few, folder.path(), |_| ControlFlow::Break(())).unwrap();
+    let stopped = maps_of(&trunk, &few, folder.path(), |_| ControlFlow::Break(())).unwrap();
     assert!(stopped.is_none());
-    assert_eq!(kept(&trunk, &few, folder.path()).len(), 2);
+    assert_eq!(complete_maps(&trunk, &few, folder.path()).len(), 2);
     assert_eq!(files(folder.path()).len(), 1);
 }
 
 #[test]
-fn rows_that_are_no_images_are_refused() {
+fn rows_that_are_not_images_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let rows = Inputs::rows(3, vec![0.0; 3]);
-    let refused = made(&small().trunk(&cpu()), &rows, folder.path(), |_| ControlFlow::Continue(()));
+    let refused = maps_of(&small().trunk(&cpu()), &rows, folder.path(), |_| ControlFlow::Continue(()));
     assert!(refused.unwrap_err().to_string().contains("images"));
 }
 
@@ -395,7 +402,7 @@ fn learner(net: &EfficientNet, classes: usize) -> Network<LastBlock> {
     Network::new(net.last_block(classes, &mut Draw::new(0, 0, &cpu())), &cpu(), (0.0, 1.0))
 }
 
-/// Feature maps: `count` rows of noise.
+/// Returns `count` feature maps of noise.
 fn maps(count: usize) -> Inputs {
     Inputs::rows(15_680, noise("maps", count * 15_680).into_iter().map(|u| u as f32).collect())
 }
@@ -405,30 +412,37 @@ fn the_last_block_learns_and_returns_to_where_it_started() {
     let mut learner = learner(&small(), 2);
     let (inputs, rows, labels) = (maps(8), [0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 0, 1, 1, 0, 1, 0]);
     let examples = Examples { inputs: &inputs, rows: &rows };
-    let train = Labelled { examples, labels: &labels };
+    let train = LabelledExamples { examples, labels: &labels };
     learner.restart(3);
-    let before = learner.look(examples).unwrap();
-    let lesson =
-        Lesson { train, valid: None, until: Until::Epochs(20), rate: 1e-3, batch: 4, reweight: false, seed: 1 };
+    let before = learner.predict(examples).unwrap();
+    let lesson = Lesson {
+        train,
+        valid: None,
+        until: LessonEnd::Epochs(20),
+        learning_rate: 1e-3,
+        minibatch_size: 4,
+        reweight: false,
+        seed: 1,
+    };
     let curve = learner.fit(&lesson).unwrap();
     assert!(curve.epochs[19].loss < 0.5 * curve.epochs[0].loss, "{curve:?}");
     assert_eq!(accuracy(&learner, train).unwrap(), 1.0);
-    let taught = learner.look(examples).unwrap();
-    assert_ne!(taught.hidden, before.hidden);
+    let trained = learner.predict(examples).unwrap();
+    assert_ne!(trained.hidden, before.hidden);
     let saved = learner.save().unwrap();
     learner.restart(4);
-    let other_head = learner.look(examples).unwrap();
+    let other_head = learner.predict(examples).unwrap();
     assert_eq!(other_head.hidden, before.hidden);
     assert_ne!(other_head.outputs, before.outputs);
     learner.restart(3);
-    assert_eq!(learner.look(examples).unwrap().outputs, before.outputs);
+    assert_eq!(learner.predict(examples).unwrap().outputs, before.outputs);
     learner.load(saved).unwrap();
-    assert_eq!(learner.look(examples).unwrap().outputs, taught.outputs);
+    assert_eq!(learner.predict(examples).unwrap().outputs, trained.outputs);
 }
 
-/// Every kind of weight has the gradient that differences of the outputs say.
+/// The gradient with respect to each kind of weight equals the finite difference of the outputs.
 #[test]
-fn gradients_are_those_of_differences() {
+fn gradients_are_finite_differences() {
     let net = EfficientNet::from_bytes(&file(&tensors(&TIMM, true, 3)), Design::B0).unwrap();
     let mut learner = learner(&net, 2);
     let inputs = maps(1);
@@ -442,7 +456,7 @@ fn gradients_are_those_of_differences() {
         for at in [0, size / 3, size - 1] {
             let mut moved = |by: f32| {
                 learner.load(nudged(&saved, name, at, by)).unwrap();
-                learner.look(example).unwrap().outputs
+                learner.predict(example).unwrap().outputs
             };
             let (up, down) = (moved(0.05), moved(-0.05));
             for class in 0..2 {
@@ -458,7 +472,7 @@ fn gradients_are_those_of_differences() {
     }
 }
 
-/// A file of weights in which one number has moved.
+/// Returns a weights file with one number changed.
 fn nudged(saved: &[u8], name: &str, at: usize, by: f32) -> Vec<u8> {
     let read = SafeTensors::deserialize(saved).unwrap();
     let mut tensors: Tensors = Tensors::new();

@@ -1,7 +1,6 @@
-//! How the time of a selection grows with rows and with picks: linearly in both.
+//! Growth of a selection's time with rows and picks: linear in both.
 
 use std::hint::black_box;
-use std::ops::ControlFlow;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use homing::{Embeddings, Plan, Task, select};
@@ -22,11 +21,11 @@ fn growth(c: &mut Criterion) {
         let mut group = c.benchmark_group(rule);
         group.sample_size(10);
         for (rows, count) in [(16_000, 20), (32_000, 20), (64_000, 20), (16_000, 40), (16_000, 80)] {
-            let task = Task::new(Embeddings::new(&pool[..rows * DIM], DIM).unwrap(), Some(targets.into()));
-            let plan = Plan { strategy: rule.parse().unwrap(), count, ..Plan::default() };
+            let task = Task::new(Embeddings::new(&pool[..rows * DIM], DIM).unwrap(), targets);
+            let plan = Plan::default().strategy(rule.parse().unwrap()).count(count);
             group.throughput(Throughput::Elements((rows * count) as u64));
             group.bench_function(BenchmarkId::from_parameter(format!("{rows} rows, {count} picks")), |b| {
-                b.iter(|| black_box(select(&task, &plan, |_| ControlFlow::Continue(())).unwrap()));
+                b.iter(|| black_box(select(&task, &plan).unwrap()));
             });
         }
         group.finish();

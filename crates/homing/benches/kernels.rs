@@ -1,11 +1,10 @@
-//! Kernels that are not linear: many picks a pass against one pass a pick, in time, passes and memory.
+//! Nonlinear kernels: many picks per pass compared with one pass per pick, in time, passes and memory.
 //!
-//! `cargo bench -p homing --bench kernels [ROWS]`. Every case is a process of its own, the best of three; times are of all
-//! threads together, so that other work on the machine counts less.
+//! Run with `cargo bench -p homing --bench kernels [ROWS]`. Each case runs in its own process, and the best of three runs
+//! counts. Times are processor times of all threads, which other work on the machine affects less than elapsed time.
 
 mod sample;
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use homing::{Engine, Gaussian, Kernel, Laplace, Matern, Plan, Points, Product, Task, select};
@@ -37,7 +36,7 @@ fn main() {
 
 fn table(rows: usize) {
     println!("{rows} x {DIM} f32, {TARGETS} targets, {PICKS} picks; plain / drafts\n");
-    println!("| kernel | rule | seconds | times faster | passes | memory beside the pool, bytes a row |");
+    println!("| kernel | rule | seconds | times faster | passes | memory in addition to the pool, bytes per row |");
     println!("|---|---|---|---|---|---|");
     for (kernel, rule) in CASES {
         let best = |engine: &str| {
@@ -58,21 +57,21 @@ fn table(rows: usize) {
 fn case(rows: usize, kernel: &str, rule: &str, engine: &str) {
     let data = Data::new(rows, TARGETS, DIM, CLASSES);
     let kernel: (&dyn Kernel, bool) = match kernel {
-        "gaussian" => (&Gaussian::new(1.0).expect("positive"), false),
-        "laplace" => (&Laplace::new(10.0).expect("positive"), false),
-        "matern-1/2" => (&Matern::new(0.5, 1.0).expect("positive"), false),
-        "matern-5/2" => (&Matern::new(2.5, 1.0).expect("positive"), false),
+        "gaussian" => (&Gaussian::new(1.0).expect("the length scale is positive"), false),
+        "laplace" => (&Laplace::new(10.0).expect("the length scale is positive"), false),
+        "matern-1/2" => (&Matern::new(0.5, 1.0).expect("the parameters are positive"), false),
+        "matern-5/2" => (&Matern::new(2.5, 1.0).expect("the parameters are positive"), false),
         _ => (&Product::new(CLASSES, true), true),
     };
     let points = |range: std::ops::Range<usize>| -> Points<'_> {
         if kernel.1 { data.gradients(range) } else { data.embeddings(range).into() }
     };
     let (pool, targets) = (points(0..rows), points(rows..rows + TARGETS));
-    let task = Task { kernel: kernel.0, ..Task::new(pool, Some(targets)) };
+    let task = Task::new(pool, targets).kernel(kernel.0);
     let engine = if engine == "plain" { Engine::Plain } else { Engine::Speculative };
-    let plan = Plan { strategy: rule.parse().expect("in the table"), count: PICKS, engine, ..Plan::default() };
+    let plan = Plan::default().strategy(rule.parse().expect("the rule has a name")).count(PICKS).engine(engine);
     let (before, cpu, start) = (status("VmRSS:"), cpu_seconds(), Instant::now());
-    let selection = select(&task, &plan, |_| ControlFlow::Continue(())).expect("a plan that can be");
+    let selection = select(&task, &plan).expect("the plan is valid");
     let seconds = cpu.zip(cpu_seconds()).map_or(start.elapsed().as_secs_f64(), |(before, after)| after - before);
     let memory = (status("VmHWM:") - before) * 1024.0 / rows as f64;
     println!("{seconds} {} {memory}", selection.passes);

@@ -1,92 +1,99 @@
-//! Choosing the data that teaches a model most about a task.
+//! Homing chooses which examples to label so that a model learns most about a task.
 //!
-//! Given a pool of candidate examples S and a few unlabelled examples A of the task, as embeddings, Homing picks the rows
-//! of S whose labels would tell most about A. The method is *Active Few-Shot Fine-Tuning* (Hübotter et al., 2024): model
-//! the network as a Gaussian process over its embeddings, and pick x to maximise the information I(f_A; y_x | D).
+//! You have a large pool of examples, a few unlabelled examples of the task at hand (the targets), and an embedding of
+//! each. Homing picks the rows of the pool whose labels tell most about the targets. Each pick takes the earlier ones into
+//! account, so a batch covers the targets instead of repeating the nearest neighbour.
+//!
+//! The method is *Active Few-Shot Fine-Tuning* (Hübotter et al., 2024). It models the network as a Gaussian process f over
+//! its embeddings. From the pool S it repeatedly picks the row x that maximises the information I(f_A; y_x | D) about the
+//! targets A, given the observations D so far.
+//!
+//! # When to use it
+//!
+//! - You can label, or fine-tune on, far fewer rows than you have, and you know examples of what the model will be used
+//!   for.
+//! - A nearest-neighbour search returns many near-duplicates, and you want rows that complement each other.
+//! - You label in rounds, and each round must take earlier labels into account ([`Task::observed_rows`]).
+//!
+//! Without targets, the rules `undirected-itl`, `uncertainty`, `max-dist` and others choose rows that represent the pool as
+//! a whole. Before you label anything, [`diagnose`] estimates how much the pool can teach about the targets.
+//!
+//! # Example
 //!
 //! ```
 //! use homing::{Embeddings, Plan, Task, select};
-//! use std::ops::ControlFlow;
 //!
 //! let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2]; // four rows of two numbers
-//! let targets = [0.8f32, 0.3]; // one example of the task, no label
-//! let task = Task::new(Embeddings::new(&pool[..], 2)?, Some(Embeddings::new(&targets[..], 2)?.into()));
-//! let plan = Plan { strategy: "itl".parse()?, count: 2, ..Plan::default() };
-//! let selection = select(&task, &plan, |_| ControlFlow::Continue(()))?;
-//! assert_eq!(selection.indices(), [1, 2]);
+//! let targets = [0.8f32, 0.3]; // one example of the task, without a label
+//! let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
+//! let plan = Plan::default().strategy("itl".parse()?).count(2);
+//! let selection = select(&task, &plan)?;
+//! assert_eq!(selection.rows(), [1, 2]);
 //! println!("{:.2} nats about the target", selection.picks[1].information);
 //! # Ok::<(), homing::Error>(())
 //! ```
 //!
-//! The rows are read in the format of their file (f32, f64, f16, bf16), never copied as a whole, and need not lie in memory
-//! ([`RowSource`]); a pick is one pass over them, or less. [`STRATEGIES`] lists the rules by name; [`Rule`] is the trait to
-//! write another. [`explain`] says why each row was picked, [`Posterior`] is the Gaussian process itself, [`theory`] has the
-//! guarantees, [`laplace`] a covariance Σ of a network's last layer.
+//! Embeddings are read in the format of their file (f32, f64, f16 or bf16) and are never copied as a whole. They need not
+//! fit into memory: see [`RowSource`]. A pick takes one pass over the pool, or less.
+//!
+//! # Where to find the rest
+//!
+//! | to | see |
+//! |---|---|
+//! | describe the data: targets, labelled rows, costs, groups, forbidden rows | [`Task`], [`Embeddings`], [`Points`] |
+//! | choose the rule, the number of picks, the noise, quotas or a budget | [`Plan`] |
+//! | choose rows | [`select`](select()), or [`select_with`] to watch the progress and to stop early |
+//! | list the rules by name, or write another | [`STRATEGIES`], [`Rule`] |
+//! | use another covariance than the inner product | [`Kernel`], [`kernel_named`] |
+//! | see why each row was picked | [`explain`](explain()) |
+//! | find out what a pool can teach about the targets | [`diagnose`] |
+//! | work with the Gaussian process itself | [`Posterior`] |
+//! | compute a covariance Σ of a network's last layer | [`last_layer`] |
+//! | compute the paper's bounds and guarantees | [`theory`] |
+//!
+//! Every [`Error`] says what is wrong and what to do about it.
 #![forbid(unsafe_code)]
+// Tests need not avoid the slow methods.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
-/// The README's example, as a test.
+/// Runs the examples of the book's page about Rust as documentation tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/rust.md")]
+struct BookPage;
 
-mod algebra;
-mod choose;
-mod copies;
-mod duplicates;
-mod embeddings;
-mod error;
-mod evidence;
+mod base;
+mod data;
+pub mod diagnose;
+mod engine;
 mod explain;
-mod greedy;
-mod interrupt;
-mod irreducible;
 mod kernels;
-pub mod laplace;
+pub mod last_layer;
 mod law;
-mod ledger;
-mod partition;
-mod points;
-mod posterior;
-mod projection;
-mod random;
-mod range;
-mod round;
 pub mod rules;
-mod scale;
 mod select;
-mod selection;
-mod source;
-mod span;
-mod speculate;
-mod speculate_dual;
-mod strategy;
-mod targets;
 mod task;
 pub mod theory;
-mod threads;
-mod tracker;
 
-pub use duplicates::{Duplicates, NEAR, duplicates};
-pub use embeddings::{Embeddings, Values};
-pub use error::{Error, Result};
-pub use evidence::{NoiseFit, fit_noise};
-pub use explain::{Explanation, TargetStory, Why, closest_pick, explain};
-pub use greedy::Greedy;
-pub use interrupt::Interrupt;
-pub use irreducible::irreducible_vars;
+pub use base::error::{Error, Result};
+pub use base::interrupt::Interrupt;
+pub use base::remedy::Remedy;
+pub use base::threads::thread_pool;
+pub use data::embeddings::{Embeddings, StoredValues};
+pub use data::points::Points;
+pub use data::source::RowSource;
+pub use explain::projection::Projection;
+pub use explain::{Explanation, PickReasons, TargetStory, closest_pick, explain};
 pub use kernels::{
     Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product, Scaled, fold_covariance, kernel_named,
 };
-pub use points::Points;
-pub use posterior::Posterior;
-pub use projection::Projection;
+pub use law::irreducible::irreducible_vars;
+pub use law::posterior::Posterior;
+pub use rules::strategy::{BatchMethod, PickMethod, STRATEGIES, Strategy, StrategyEntry};
 pub use rules::{Candidate, Rule, Wants};
-pub use scale::{Scale, scale};
-pub use select::{Progress, select};
-pub use selection::{Ended, Pick, Selection};
-pub use source::RowSource;
-pub use span::Span;
-pub use strategy::{Batch, Choice, Entry, STRATEGIES, Space, Strategy};
-pub use targets::TargetSampling;
-pub use task::{Engine, Noise, Plan, Stop, Task};
-pub use threads::thread_pool;
+pub use select::selection::{EndReason, Pick, Selection};
+pub use select::{Progress, select, select_with};
+pub use task::Task;
+pub use task::greedy::Greedy;
+pub use task::plan::{Engine, Noise, Plan, Stop};
+pub use task::sampling::TargetSampling;
+pub use task::span::SpanCoordinates;

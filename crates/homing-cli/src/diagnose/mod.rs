@@ -1,4 +1,4 @@
-//! `homing diagnose`: what a pool can teach, how far picks have come, and what is guaranteed.
+//! `homing diagnose`: shows what a pool can teach, how far the picks have come, and what is guaranteed.
 
 mod table;
 
@@ -6,57 +6,59 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
-use homing_pool::{Access, Paths, Pool, Values, write_beside};
-use homing_report::diagnosis::{Diagnosis, Names, Question, Target, render};
+use clap::Args;
+use homing::diagnose::{Advice, Diagnosis, Question, TargetReach};
+use homing_pool::{Access, NumberTable, Paths, Pool, write_beside};
+use homing_report::diagnosis::{Names, plain_advice, render};
 use serde::Serialize;
 
-use crate::inputs::{ColumnArguments, Files, Inputs, LimitArguments, ModelArguments, file_of, picked_rows};
-use crate::terminal::{self, Steps, grouped, note};
+use crate::arguments::{ColumnArguments, ModelArguments, file_of};
+use crate::files::{FilePaths, FurtherColumns, TaskFiles, picked_rows};
+use crate::refusal::Options;
+use crate::terminal::{self, OutputFormat, Steps, grouped, note};
+
+const EXAMPLES: &str = "\
+Examples:
+  homing diagnose pool.npy --targets targets.npy
+  homing diagnose pool.npy --targets targets.npy --picks picks.csv --report page.html
+  homing diagnose pool.csv --targets targets.csv --label-column kind --format json";
 
 #[derive(Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Arguments {
-    /// The pool, in any format that `select` reads.
+    /// Pool, in any format that `select` reads.
     pool: PathBuf,
     /// Unlabelled examples of the task.
     #[arg(long, value_name = "FILE")]
     targets: PathBuf,
-    /// Rows chosen so far: a picks file, indices or ids.
+    /// Rows that were chosen so far: a picks file, indices or ids.
     #[arg(long, value_name = "FILE")]
     picks: Option<PathBuf>,
-    /// What was labelled before the picks: a picks file, indices, ids, or embeddings.
+    /// Rows that were labelled before the picks: a picks file, indices, ids, or embeddings.
     #[arg(long, value_name = "FILE")]
     observed: Option<PathBuf>,
-    /// Without --picks: how many rows the guarantee is asked for.
+    /// Number of rows that the guarantee is computed for, if there are no --picks.
     #[arg(short = 'n', long, default_value_t = 10)]
     count: usize,
-    /// Values to tell the noise from: a column of numbers of the pool, or a file with a row for each of its rows.
+    /// Values to estimate the noise from: a column of numbers of the pool, or a file with one row per row of the pool.
     #[arg(long, value_name = "NAME|FILE")]
     values: Option<String>,
-    /// How to print.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Where to write the same as a page.
+    /// Output format; json is one object with targets, objective, gamma, kappa and noise_var.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+    /// File for an HTML page with the same content.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Say nothing but the result and errors.
+    /// Print nothing except the result and errors.
     #[arg(short, long)]
     quiet: bool,
-    /// Seed of samples.
+    /// Seed for all random choices.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
-    model: ModelArguments,
-    #[command(flatten)]
     columns: ColumnArguments,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Tables to read.
-    Table,
-    /// One object: targets, objective, gamma, kappa, noise_var.
-    Json,
+    #[command(flatten)]
+    model: ModelArguments,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -67,12 +69,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     paths.writes("--report", arguments.report.as_deref()).check()?;
     if let Some(report) = &arguments.report {
         if report == Path::new("-") {
-            bail!("--report writes a page to a file; name one, such as report.html");
+            bail!("--report writes a page to a file; name a file, such as report.html");
         }
         homing_pool::check_writable(report)?;
     }
     if arguments.count == 0 {
-        bail!("-n 0 asks about no rows; give at least 1");
+        bail!("-n 0 leaves no rows to diagnose; give at least 1");
     }
     arguments.model.on_threads(|| diagnose(arguments))
 }
@@ -80,12 +82,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn diagnose(arguments: &Arguments) -> Result<()> {
     let (column, file) = match &arguments.values {
         Some(values) => match file_of(values) {
-            None => (Some(values.clone()), None),
+            None => (Some(&**values), None),
             file => (None, file),
         },
         None => (None, None),
     };
-    let files = Files {
+    let paths = FilePaths {
         pool: &arguments.pool,
         targets: Some(&arguments.targets),
         observed: arguments.observed.as_deref(),
@@ -93,56 +95,69 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         access: Access::Auto,
         center: arguments.model.center,
     };
-    // A column of values is read as a cost is: a number a row.
-    let inputs =
-        Inputs::open(&files, &arguments.columns, &LimitArguments { cost_column: column, ..Default::default() })?;
+    let files =
+        TaskFiles::open(&paths, &arguments.columns, FurtherColumns { values: column, ..FurtherColumns::default() })?;
     let picks = match &arguments.picks {
-        Some(path) => picked_rows(path, &inputs.source.pool)?,
+        Some(path) => picked_rows(path, &files.pool_file.pool)?,
         None => Vec::new(),
     };
     let values = match file {
-        Some(file) => Some(values_of_file(file, inputs.source.pool.rows())?),
-        None => values_of_pool(&inputs.source.pool)?,
+        Some(file) => Some(values_of_file(file, files.pool_file.pool.rows())?),
+        None => values_of_pool(&files.pool_file.pool, column)?,
     };
-    let kernel = arguments.model.kernel(&inputs)?;
-    let task = arguments.model.task(&inputs, &*kernel)?;
+    let kernel = files.kernel(&arguments.model)?;
+    let task = files.task(&arguments.model, &*kernel)?;
     let noise = arguments.model.noise();
     let steps = Steps::new(arguments.quiet);
     let (count, values, seed) = (arguments.count, values.as_deref(), arguments.seed);
-    let question = Question { task, noise, picks: &picks, count, values, seed };
-    let diagnosis = Diagnosis::new(&question, |step| steps.tell(step))?;
+    let question = Question::new(task).noise(noise).picks(&picks).count(count).values(values).seed(seed);
+    let diagnosis = Diagnosis::with_progress(&question, |step| steps.show(step))?;
     steps.finish();
-    inputs.found().filter(|_| !arguments.quiet).into_iter().for_each(note);
+    files.found(&Options::of::<Arguments>()).filter(|_| !arguments.quiet).into_iter().for_each(note);
     task.check_read()?;
     if let Some(path) = &arguments.report {
-        let names = Names { row: &|row| inputs.row_name(row), target: &|row| inputs.target_name(row) };
+        let names = Names { row: &|row| files.row_name(row), target: &|row| files.target_name(row), advice: &advice };
         let page = render(&names, &task, &diagnosis)?;
         write_beside(path, |file| file.write_all(page.as_bytes()))?;
     }
     let mut out = terminal::stdout();
     match arguments.format {
-        Format::Json => terminal::print_json(&Json::new(&diagnosis))?,
-        Format::Table => table::print(&mut out, &task, &diagnosis, &inputs)?,
+        OutputFormat::Json => terminal::print_json(&Json::new(&diagnosis))?,
+        OutputFormat::Table => table::print(&mut out, &diagnosis, &files)?,
     }
     Ok(())
 }
 
-/// Numbers a row, from a file with a row for each of the pool's.
+/// Phrases advice with the names of the options.
+fn advice(advice: Advice) -> String {
+    match advice {
+        Advice::LowerNoise => "lower --noise-std".to_owned(),
+        Advice::RaiseNoise => "raise --noise-std".to_owned(),
+        Advice::SetNoise(std) => format!("try --noise-std {}", terminal::short(std)),
+        Advice::Center => "try --center".to_owned(),
+        other => plain_advice(other),
+    }
+}
+
+/// Reads the numbers of a file with one row per row of the pool.
 fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
-    let values = Values::open(path).context("--values")?;
+    let values = NumberTable::open(path).context("--values")?;
     if values.rows != rows {
         let (got, path) = (grouped(values.rows), path.display());
-        bail!("{path} has {got} rows of values but the pool has {}; give one a row", grouped(rows));
+        bail!(
+            "{path} has {got} rows of values but the pool has {} rows; give one row of values per row",
+            grouped(rows)
+        );
     }
     Ok(values.numbers)
 }
 
-/// Numbers that labels may make, one for each row and class.
+/// Most numbers that labels may turn into, one per row and class.
 const MOST_VALUES: usize = 100_000_000;
 
-/// A column of numbers, or labels as one column a class.
-fn values_of_pool(pool: &Pool) -> Result<Option<Vec<f64>>> {
-    if let Some(values) = pool.costs() {
+/// Returns a column of numbers, or the labels as one column per class.
+fn values_of_pool(pool: &Pool, column: Option<&str>) -> Result<Option<Vec<f64>>> {
+    if let Some(values) = column.and_then(|column| pool.numbers(column)) {
         return Ok(Some(values.to_vec()));
     }
     let Some(labels) = pool.labels() else { return Ok(None) };
@@ -151,7 +166,7 @@ fn values_of_pool(pool: &Pool) -> Result<Option<Vec<f64>>> {
     classes.dedup();
     if classes.len().saturating_mul(labels.len()) > MOST_VALUES {
         bail!(
-            "{} has {} different labels, too many to tell the noise from; leave --label-column out",
+            "{} has {} different labels, too many to estimate the noise from; leave --label-column out",
             pool.path().display(),
             grouped(classes.len())
         );
@@ -163,7 +178,7 @@ fn values_of_pool(pool: &Pool) -> Result<Option<Vec<f64>>> {
     Ok(Some(labels.iter().flat_map(one_hot).collect()))
 }
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 #[derive(Serialize)]
 struct Json {
     targets: Vec<JsonTarget>,
@@ -196,8 +211,8 @@ struct Kappa {
 
 impl Json {
     fn new(diagnosis: &Diagnosis) -> Self {
-        let target = |target: &Target| JsonTarget {
-            index: target.index,
+        let target = |target: &TargetReach| JsonTarget {
+            index: target.row,
             prior_var: target.prior,
             irreducible_var: target.irreducible,
             posterior_var: target.now,

@@ -1,47 +1,46 @@
-//! A diagnosis as tables in a terminal.
+//! Prints a diagnosis as tables in a terminal.
 
 use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table};
-use homing::Task;
+use homing::diagnose::Diagnosis;
 use homing_report::Fact;
-use homing_report::diagnosis::{Diagnosis, checks, facts, reach_note, verdict};
+use homing_report::diagnosis::{checks, facts, reach_note, verdict, warnings};
 
-use crate::inputs::Inputs;
+use crate::files::TaskFiles;
 use crate::terminal::{cell, grouped, plain_table, short};
 
-/// Targets that the table lists.
+/// Most targets that the table lists.
 const LISTED: usize = 20;
 
-pub fn print(out: &mut impl Write, task: &Task<'_>, diagnosis: &Diagnosis, inputs: &Inputs) -> Result<()> {
-    let id = |row: usize| cell(&inputs.row_name(row));
-    let target_id = |row: usize| cell(&inputs.target_name(row));
-    let rows = task.pool.rows();
-    writeln!(out, "{}", verdict(diagnosis, rows, target_id))?;
+pub fn print(out: &mut impl Write, diagnosis: &Diagnosis, files: &TaskFiles) -> Result<()> {
+    let id = |row: usize| cell(&files.row_name(row));
+    let target_id = |row: usize| cell(&files.target_name(row));
+    writeln!(out, "{}", verdict(diagnosis, target_id))?;
     writeln!(
         out,
-        "Of the targets' variance, {:.0} % is out of reach, and the picks have taken {:.0} %.\n",
+        "Of the targets' variance, {:.0} % is out of reach, and the picks have removed {:.0} %.\n",
         100.0 * diagnosis.mean_share(|target| target.labelled),
         100.0 * diagnosis.mean_share(|target| target.prior - target.now),
     )?;
-    writeln!(out, "{}", targets_table(diagnosis, inputs))?;
-    writeln!(out, "\n{}", reach_note(diagnosis, rows))?;
-    for (title, facts) in [("Guarantees", facts(diagnosis, id)), ("Checks", checks(diagnosis, rows))] {
+    writeln!(out, "{}", targets_table(diagnosis, files))?;
+    writeln!(out, "\n{}", reach_note(diagnosis))?;
+    for (title, facts) in [("Guarantees", facts(diagnosis, id)), ("Checks", checks(diagnosis))] {
         writeln!(out, "\n{title}\n{}", facts_table(&facts))?;
     }
-    for warning in diagnosis.warnings(rows) {
+    for warning in warnings(diagnosis, &super::advice) {
         writeln!(out, "\n{warning}")?;
     }
     Ok(())
 }
 
-fn targets_table(diagnosis: &Diagnosis, inputs: &Inputs) -> Table {
+fn targets_table(diagnosis: &Diagnosis, files: &TaskFiles) -> Table {
     let mut table = plain_table();
     table.set_header(["target", "prior", "irreducible", "whole pool", "now", "out of reach", "reached"]);
     for target in diagnosis.least_reachable().into_iter().take(LISTED) {
         table.add_row([
-            cell(&inputs.target_name(target.index)),
+            cell(&files.target_name(target.row)),
             short(target.prior),
             short(target.irreducible),
             short(target.labelled),

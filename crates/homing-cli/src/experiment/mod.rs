@@ -1,8 +1,11 @@
-//! `homing experiment`: the paper's figures and tables, each a name.
+//! `homing experiment`: the paper's figures and tables, each under a name.
 
 #[cfg(feature = "train")]
 mod grid;
 mod theory;
+
+#[cfg(feature = "train")]
+pub use grid::words;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,7 +15,30 @@ use clap::{Args, Subcommand};
 
 use crate::terminal::{self, plain_table};
 
+const EXAMPLES: &str = "\
+Examples:
+  homing experiment list
+  homing experiment run digits-quick
+  homing experiment compare digits-quick";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  homing experiment run gp-rounds
+  homing experiment run mnist-main --quick --data data
+  homing experiment run mine.toml --jobs 2 --out results";
+
+const PLOT_EXAMPLES: &str = "\
+Examples:
+  homing experiment plot digits-quick
+  homing experiment plot mnist-main --quick --out results";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  homing experiment compare digits-quick
+  homing experiment compare mnist-main --quick --out results";
+
 #[derive(Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -20,31 +46,34 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Name the experiments and say what each shows.
+    /// List the experiments and what each shows.
     List,
-    /// Run one, or go on with it where it was interrupted.
+    /// Run an experiment, or continue an interrupted one.
+    #[command(before_help = RUN_EXAMPLES)]
     Run(Run),
-    /// Draw the results of one again, as SVG and PNG.
+    /// Draw the results of an experiment again, as SVG and PNG.
+    #[command(before_help = PLOT_EXAMPLES)]
     #[cfg(feature = "train")]
-    Plot(grid::Which),
-    /// Put the results of one beside the paper's, and say which of its claims hold.
+    Plot(grid::ResultOptions),
+    /// Compare the results of an experiment with the paper's, and check which of its claims hold.
+    #[command(before_help = COMPARE_EXAMPLES)]
     #[cfg(feature = "train")]
-    Compare(grid::Which),
+    Compare(grid::ResultOptions),
 }
 
 #[derive(Args)]
 struct Run {
-    /// A name of the list, or a TOML file of your own.
+    /// Name from the list, or your own TOML file.
     name: String,
-    /// Folder of the results, `results` by default; the page of a gp-… picture, NAME.html by default.
+    /// Folder for the results (by default `results`), or the page of a gp-… picture (by default NAME.html).
     #[arg(short, long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Seed of everything random; where there are several, the first.
+    /// Seed for all random choices, or the first of several --seeds.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..1 << 32))]
     seed: u64,
     #[cfg(feature = "train")]
     #[command(flatten)]
-    grid: grid::How,
+    grid: grid::GridOptions,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -69,7 +98,7 @@ fn of_grid(run: &Run) -> Result<()> {
 #[cfg(not(feature = "train"))]
 fn of_grid(run: &Run) -> Result<()> {
     anyhow::bail!(
-        "there is no experiment {:?} in a build without networks; `homing experiment list` names those there are",
+        "there is no experiment {:?} in a build without networks; `homing experiment list` lists those that there are",
         run.name
     )
 }

@@ -1,69 +1,49 @@
-//! Runs that are cells of an experiment, known by all that their results depend on.
+//! Runs that are cells of an experiment, identified by everything that their results depend on.
 
-use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use homing_train::{RunData, RunSpec};
 
-use super::setup::Setup;
-use super::{Asked, parse};
+use super::open::open_run;
 
-/// How long a run waits for another in its folder: a cell for one that an experiment has left behind, which ends by itself.
+/// Returns how long a run waits for another one in its folder. A cell waits, because a process that an interrupted experiment
+/// left behind ends by itself.
 pub fn patience(cell: Option<&str>) -> Duration {
     Duration::from_secs(if cell.is_some() { 10 } else { 0 })
 }
 
-/// Checks the arguments of named runs, and makes what they share: the feature maps of a frozen trunk. Their keys.
-pub fn prepare(runs: &[(String, &[OsString])]) -> Result<Vec<String>> {
-    let parsed = |(name, words): &(String, &[OsString])| parse(*words).with_context(|| name.clone());
-    let all: Vec<Asked> = runs.iter().map(parsed).collect::<Result<_>>()?;
+/// Checks named runs with their data, computes the feature maps of a frozen trunk that they share, and returns their keys.
+pub fn prepare(runs: &[(String, RunSpec)]) -> Result<Vec<String>> {
     let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (run, asked) in all.iter().enumerate() {
-        alike.entry(Setup::looked_at(asked)).or_default().push(run);
+    for (at, (_, spec)) in runs.iter().enumerate() {
+        alike.entry(RunData::scope(spec)).or_default().push(at);
     }
     let mut keys = vec![String::new(); runs.len()];
     for group in alike.into_values() {
-        let first = group[0];
-        let setup = Setup::open(&all[first]).with_context(|| runs[first].0.clone())?;
-        let data = setup.fingerprint(&all[first]).with_context(|| runs[first].0.clone())?;
-        let mut checked = HashSet::new();
-        for run in group {
-            let asked = &all[run];
-            // One seed stands for all: each draws other examples in the same way.
-            if checked.insert(format!("{:?}", Asked { seed: 0, ..asked.clone() })) {
-                asked.check(&setup).with_context(|| runs[run].0.clone())?;
+        let (name, first) = &runs[group[0]];
+        let data = open_run(first).with_context(|| name.clone())?;
+        let hashes = data.fingerprint(first).with_context(|| name.clone())?;
+        let mut checked: Vec<RunSpec> = Vec::new();
+        for at in group {
+            let (name, spec) = &runs[at];
+            // Checking one seed is enough: every seed draws its examples in the same way.
+            let any_seed = RunSpec { seed: 0, ..spec.clone() };
+            if !checked.contains(&any_seed) {
+                spec.check_with(&data).with_context(|| name.clone())?;
+                checked.push(any_seed);
             }
-            keys[run] = key(asked, &setup, &data);
+            keys[at] = spec.key(&data, &hashes);
         }
     }
     Ok(keys)
 }
 
-/// Refuses a cell that has another key than the experiment has found.
-pub fn check(expected: Option<&str>, asked: &Asked, setup: &Setup, data: &[String]) -> Result<()> {
-    if expected.is_some_and(|expected| key(asked, setup, data) != expected) {
-        bail!("the files that it reads have changed since the experiment began; run the experiment again");
+/// Refuses a cell whose key differs from the one that the experiment computed.
+pub fn check(expected: Option<&str>, spec: &RunSpec, data: &RunData, hashes: &[String]) -> Result<()> {
+    if expected.is_some_and(|expected| spec.key(data, hashes) != expected) {
+        bail!("the files that it reads have changed since the experiment started; run the experiment again");
     }
     Ok(())
-}
-
-/// A hash of the arguments, of what stands in the files that they name, wherever these are, and of the program's version.
-fn key(asked: &Asked, setup: &Setup, data: &[String]) -> String {
-    let mut asked = asked.clone();
-    for path in asked.paths() {
-        *path = path.take().map(|_| PathBuf::new());
-    }
-    if asked.has_label_file() {
-        asked.choosing.labels = String::new();
-    }
-    let text = format!("{asked:?}\n{data:?}\n{:?}\n{}", setup.label_hash(), env!("CARGO_PKG_VERSION"));
-    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
-}
-
-/// Whether a command line is one of `homing finetune`.
-#[cfg(test)]
-pub fn parsed(words: &[OsString]) -> Result<()> {
-    parse(words).map(drop)
 }

@@ -1,55 +1,37 @@
-//! Data sets by their paths, and what a frozen trunk makes of them.
+//! Opens data sets.
 
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
-use clap::Args;
-use homing_data::{Data, Dataset, Inputs, OpenOptions, SETS};
-use homing_train::models::efficientnet::{EfficientNet, Trunk, cache_folder, feature_maps};
-use homing_train::{Examples, device};
-use serde::{Deserialize, Serialize};
+use anyhow::{Result, anyhow};
+use homing_data::{Data, Dataset, OpenOptions, SETS};
+use homing_train::{RunData, RunSpec};
 
 use crate::digits;
 use crate::terminal::Bar;
 
-/// The name of the digits that the binary carries.
+/// Name of the digits that the program contains.
 const DIGITS: &str = "digits";
 
-/// How data sets are read.
-#[derive(Args, Clone, Debug, Serialize, Deserialize)]
-#[command(next_help_heading = "Data")]
-pub struct Open {
-    /// Side in pixels that the images of a folder are resized to.
-    #[arg(long, value_name = "PIXELS")]
-    size: Option<usize>,
-    /// Column or tensor of the labels.
-    #[arg(long, value_name = "NAME")]
-    label_column: Option<String>,
-    /// Column or tensor of the embeddings.
-    #[arg(long, value_name = "NAME")]
-    embedding_column: Option<String>,
-    /// File with a label for each row of an embeddings file.
-    #[arg(long, value_name = "FILE")]
-    pub label_file: Option<PathBuf>,
+/// Opens the data of a run, with a progress bar for the feature maps that a frozen trunk computes.
+pub fn open_run(spec: &RunSpec) -> Result<RunData> {
+    let options = spec.open_options()?;
+    let data = open_data(&spec.data.path, &options)?;
+    let targets = spec.task.targets.as_deref().map(|path| open_targets(path, &options)).transpose()?;
+    Ok(RunData::new(spec, data, targets, &mut map_progress(false))?)
 }
 
-impl Open {
-    pub fn size(&self) -> Option<usize> {
-        self.size
-    }
-
-    pub fn options(&self) -> OpenOptions {
-        OpenOptions {
-            size: self.size,
-            label_column: self.label_column.clone(),
-            embedding: self.embedding_column.clone(),
-            labels: self.label_file.clone(),
+/// Returns a callback that draws a progress bar for each set of feature maps.
+pub fn map_progress(quiet: bool) -> impl FnMut(usize, usize) {
+    let mut bar: Option<Bar> = None;
+    move |done, count| {
+        bar.get_or_insert_with(|| Bar::counting("feature maps", count, quiet)).set(done);
+        if done == count {
+            bar.take().iter().for_each(Bar::finish);
         }
     }
 }
 
-/// A data set from its files, or the digits that the binary carries.
+/// Opens a data set from its files, or the digits that the program contains.
 pub fn open_data(path: &Path, options: &OpenOptions) -> Result<Data> {
     let built_in = path.as_os_str() == DIGITS && !path.exists();
     if built_in {
@@ -87,31 +69,10 @@ fn open_digits(options: &OpenOptions) -> Result<Data> {
     Ok(data)
 }
 
-/// Examples of the task, whose labels need not be there.
-pub fn open_targets(path: &Path, options: &OpenOptions) -> Result<Dataset> {
+/// Opens the examples of the task, which need no labels.
+fn open_targets(path: &Path, options: &OpenOptions) -> Result<Dataset> {
     let bare = OpenOptions { labels: None, label_column: None, ..options.clone() };
     let named = OpenOptions { label_column: options.label_column.clone(), ..bare.clone() };
     let opened = open_data(path, &named).or_else(|_| open_data(path, &bare));
     Ok(opened?.train)
-}
-
-/// The frozen part of a network: on a CPU in ONNX Runtime where ORT_DYLIB_PATH names its library.
-pub fn trunk(net: &EfficientNet, name: &str) -> Result<Trunk> {
-    #[cfg(feature = "onnxruntime")]
-    if let Some(path) = std::env::var_os("ORT_DYLIB_PATH").filter(|_| name == "cpu") {
-        return Ok(net.trunk_in_onnx(Path::new(&path))?);
-    }
-    Ok(net.trunk(&device(name)?))
-}
-
-/// What a frozen trunk makes of images, from the cache or computed now.
-pub fn maps(trunk: &Trunk, images: &Inputs, quiet: bool) -> Result<Inputs> {
-    let rows: Vec<usize> = (0..images.len()).collect();
-    let bar = Bar::counting("feature maps", rows.len(), quiet);
-    let maps = feature_maps(trunk, Examples { inputs: images, rows: &rows }, &cache_folder()?, |done| {
-        bar.set(done);
-        ControlFlow::Continue(())
-    })?;
-    bar.finish();
-    maps.context("the feature maps were not finished")
 }

@@ -1,4 +1,4 @@
-//! Small images to learn from, and the commands that do.
+//! Small images, and commands that learn from them.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use std::fs;
@@ -10,7 +10,7 @@ pub fn homing() -> Command {
     Command::new(env!("CARGO_BIN_EXE_homing"))
 }
 
-/// Images of 8 × 8 pixels with a bright row that tells their class, as MNIST's four files in a folder of their own.
+/// Writes images of 8 × 8 pixels, whose bright row shows their class, as MNIST's four files to a folder of their own.
 pub fn bars(folder: &Path, classes: usize) -> PathBuf {
     let folder = folder.join("data");
     fs::create_dir_all(&folder).unwrap();
@@ -43,7 +43,7 @@ const SMALL: [&str; 16] = [
     "4",
     "--rounds",
     "5",
-    "--batch-size",
+    "--picks-per-round",
     "2",
     "--candidates",
     "sample:30",
@@ -55,7 +55,7 @@ const SMALL: [&str; 16] = [
     "3",
 ];
 
-/// A small run.
+/// Returns the command of a small run.
 pub fn finetune(data: &Path, run: &Path, more: &[&str]) -> Command {
     let mut command = homing();
     let others = SMALL.chunks(2).filter(|pair| !more.contains(&pair[0])).flatten();
@@ -63,12 +63,12 @@ pub fn finetune(data: &Path, run: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// All that a command has said.
+/// Returns everything that a command has printed.
 pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// One sentence with these words, and exit code 2.
+/// Expects one sentence with these words, and exit code 2.
 #[track_caller]
 pub fn refused(output: &Output, words: &[&str]) {
     let text = said(output);
@@ -77,7 +77,7 @@ pub fn refused(output: &Output, words: &[&str]) {
     words.iter().for_each(|word| assert!(text.contains(word), "no {word:?} in: {text}"));
 }
 
-/// What a command that must not hang has said.
+/// Returns the output of a command that must not hang.
 #[track_caller]
 pub fn ended(command: &mut Command) -> Output {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! A folder with a pool, and the command run in it.
+//! A folder with a pool, in which the command runs.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use std::fmt::Write as _;
@@ -36,14 +36,14 @@ impl Folder {
             .unwrap()
     }
 
-    /// Runs and expects success; standard output.
+    /// Runs the command, expects success, and returns standard output.
     pub fn succeeds(&self, arguments: &str) -> String {
         let output = self.homing(arguments);
         assert!(output.status.success(), "homing {arguments}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs and expects one sentence with all of these words, exit code 2, and no new file.
+    /// Runs the command and expects one sentence with all of these words, exit code 2, and no new file.
     pub fn refuses(&self, arguments: &str, words: &[&str]) {
         let before = self.listing();
         let output = self.homing(arguments);
@@ -69,7 +69,7 @@ impl Folder {
     }
 }
 
-/// The lines of a table, each made from its number.
+/// Returns the lines of a table, each made from its number.
 pub fn table(rows: usize, line: impl Fn(usize) -> String) -> String {
     (0..rows).map(line).collect()
 }

@@ -1,4 +1,4 @@
-//! Images that are not all there, and folders that lead back to themselves.
+//! Incomplete images, and folders with links to themselves.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn photo() -> RgbImage {
     RgbImage::from_fn(12, 10, |x, y| Rgb([(x * 20) as u8, (y * 25) as u8, (x * y) as u8]))
 }
 
-/// A decoder may make up the rest of an image, which would be learned from.
+/// A decoder may make up the missing part of an image, which a network would then learn.
 #[test]
 fn an_image_that_is_cut_short_anywhere_is_refused() {
     let grey = GrayImage::from_fn(12, 10, |x, y| Luma([(x * y) as u8]));
@@ -29,23 +29,23 @@ fn an_image_that_is_cut_short_anywhere_is_refused() {
             write(folder.path(), &name, &whole[..length]);
             assert_says(&refusal(folder.path()), &["cannot be read as an image"]);
         }
-        // Zeros are what a download leaves that had reserved its room. Webp has no mark at its end, nor a checksum.
+        // An interrupted download that had reserved its space leaves zeros. WebP has neither an end marker nor a checksum.
         let mut hollow = whole.clone();
         hollow[whole.len() / 2..].fill(0);
         write(folder.path(), &name, &hollow);
         let read = homing_data::open(folder.path(), &homing_data::OpenOptions::default());
-        let told = read.is_err() || read.unwrap().train.inputs.read(&[0]).is_err();
-        assert!(told || name.ends_with("webp"), "{name}");
-        // What follows an image is no part of it.
+        let refused = read.is_err() || read.unwrap().train.inputs.read(&[0]).is_err();
+        assert!(refused || name.ends_with("webp"), "{name}");
+        // Bytes after the end of an image are ignored.
         write(folder.path(), &name, [&whole[..], b"more"].concat());
         opened(folder.path()).train.inputs.read(&[0]).unwrap();
     }
 }
 
-/// 8 × 8 pixels of one grey in two scans, by hand.
+/// Builds a progressive JPEG of 8 × 8 equal grey pixels with two scans.
 fn progressive() -> Vec<u8> {
     let segment = |mark: u8, body: &[u8]| [&[0xff, mark], &(body.len() as u16 + 2).to_be_bytes()[..], body].concat();
-    // One code, of one bit, for the only symbol.
+    // The table has one code of one bit for the only symbol.
     let codes = |class: u8| segment(0xc4, &[&[class, 1][..], &[0; 15], &[0]].concat());
     let scan = |first: u8, last: u8| [segment(0xda, &[1, 1, 0, first, last, 0]), vec![0x7f]].concat();
     [
@@ -65,7 +65,7 @@ fn progressive() -> Vec<u8> {
 fn an_image_that_does_not_fit_into_memory_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut bytes = plain(4, 4, [1; 3]);
-    // The extents stand behind the signature, the length and the name of the first chunk; a checksum follows.
+    // Width and height follow the signature and the length and name of the first chunk; a checksum comes after them.
     bytes[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
     let mut checksum = flate2::Crc::new();
     checksum.update(&bytes[12..29]);
@@ -79,22 +79,25 @@ fn a_small_image_that_claims_more_pixels_than_anybody_has_time_for_is_refused() 
     let folder = tempfile::tempdir().unwrap();
     let picture = image::RgbImage::from_pixel(4, 4, image::Rgb([1; 3]));
     let mut bytes = crate::sample::image(picture, image::ImageFormat::Jpeg);
-    // The height and the width stand five bytes behind the mark of the frame.
+    // Height and width are five bytes after the marker of the frame.
     let frame = bytes.windows(2).position(|mark| mark == [0xff, 0xc0]).unwrap();
     bytes[frame + 5..frame + 9].copy_from_slice(&[0x89, 0x50, 0x4e, 0x47]);
     write(folder.path(), "a/1.jpg", &bytes);
-    assert_says(&refusal(folder.path()), &["1.jpg", "20039 × 35152 pixels, but at most 268435456 in all are decoded"]);
+    assert_says(
+        &refusal(folder.path()),
+        &["1.jpg", "20039 × 35152 pixels, but at most 268435456 in total are decoded"],
+    );
 }
 
 #[test]
-fn an_archive_that_ends_behind_a_file_is_refused() {
+fn an_archive_that_ends_after_a_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set.tar");
     let images = [("cat/1.png", plain(2, 2, [1; 3])), ("dog/1.png", plain(2, 2, [2; 3]))];
     let whole = tar(&images);
     fs::write(&path, &whole).unwrap();
     assert_eq!(opened(&path).train.len(), 2);
-    // A header and a block of data for each; two blocks of zeros.
+    // Each file has a header and a block of data, and two blocks of zeros end the archive.
     assert_eq!(whole.len(), 2 * 1024 + 1024);
     for length in [1024, 2048] {
         fs::write(&path, &whole[..length]).unwrap();
@@ -116,7 +119,7 @@ mod links {
     use super::*;
 
     #[test]
-    fn a_link_that_leads_back_is_not_followed() {
+    fn a_link_to_a_parent_folder_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("set");
         write(&root, "cat/1.png", plain(2, 2, [1; 3]));
@@ -178,7 +181,7 @@ mod links {
     }
 
     #[test]
-    fn an_image_behind_a_broken_link_is_missed() {
+    fn a_broken_link_to_an_image_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "cat/1.png", plain(2, 2, [1; 3]));
         symlink("nowhere", folder.path().join("notes")).unwrap();

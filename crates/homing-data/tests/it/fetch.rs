@@ -1,4 +1,4 @@
-//! Downloads from a server on this machine.
+//! Downloads from a local server.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use homing_data::{Error, Progress, Source, fetch_files};
+use homing_data::{Download, DownloadProgress, Error, fetch_files};
 
 use crate::sample::assert_says;
 
-/// The SHA-256 of [`content`], by `sha256sum`.
+/// SHA-256 of [`content`], computed by `sha256sum`.
 const SHA256: &str = "94cd1d1bb9f2d4fd420b7b43fd050392c70bb269a268f806cce386d26c95717b";
 
 fn content() -> Vec<u8> {
@@ -22,19 +22,19 @@ fn content() -> Vec<u8> {
 /// How the server answers.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// Whole files and ranges of them.
+    /// It sends whole files and ranges of them.
     Good,
-    /// The same, but a connection ends after so many bytes.
+    /// It sends files and ranges, but closes each connection after this many bytes.
     Hasty(usize),
-    /// No ranges, and a connection ends after so many bytes.
+    /// It does not support ranges, and closes each connection after this many bytes.
     Forgetful(usize),
-    /// Other bytes of the same length.
+    /// It sends other bytes of the same length.
     Wrong,
-    /// Not found.
+    /// It answers that the file was not found.
     Missing,
 }
 
-/// A server, its address, and the ranges that it was asked for.
+/// A server, its address, and the ranges that were requested from it.
 struct Server {
     url: String,
     asked: Arc<Mutex<Vec<Option<usize>>>>,
@@ -48,7 +48,7 @@ impl Server {
         let log = Arc::clone(&asked);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                // A client that hangs up is its own affair.
+                // The client may close the connection at any time.
                 let _ = stream.and_then(|stream| answer(stream, manner, &log));
             }
         });
@@ -97,8 +97,8 @@ fn answer(mut stream: TcpStream, manner: Manner, log: &Mutex<Vec<Option<usize>>>
     stream.write_all(&rest[..rest.len().min(most)])
 }
 
-fn source(servers: &[&Server]) -> Vec<Source> {
-    vec![Source {
+fn source(servers: &[&Server]) -> Vec<Download> {
+    vec![Download {
         file: "file.bin".to_owned(),
         urls: servers.iter().map(|server| server.url.clone()).collect(),
         bytes: content().len() as u64,
@@ -113,7 +113,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn go_on(_: Progress<'_>) -> ControlFlow<()> {
+fn go_on(_: DownloadProgress<'_>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -123,25 +123,25 @@ fn a_file_is_downloaded_once() {
     let into = folder.path().join("new/folder");
     let server = Server::start(Manner::Good);
     let mut last = (0, 0);
-    let told = |progress: Progress<'_>| {
+    let record = |progress: DownloadProgress<'_>| {
         assert!(progress.file == "file.bin" && progress.done > last.0);
         last = (progress.done, progress.total);
         ControlFlow::Continue(())
     };
-    let paths = fetch_files(&source(&[&server]), &into, told).unwrap();
+    let paths = fetch_files(&source(&[&server]), &into, record).unwrap();
     assert_eq!(last, (300_000, 300_000));
     assert_eq!(fs::read(&paths[0]).unwrap(), content());
     assert_eq!(names(&into), ["file.bin"]);
     fetch_files(&source(&[&server]), &into, go_on).unwrap();
     assert_eq!(server.asked(), [None]);
-    // One that was changed since is replaced.
+    // A file that has been changed since is replaced.
     fs::write(&paths[0], "changed").unwrap();
     fetch_files(&source(&[&server]), &into, go_on).unwrap();
     assert_eq!(fs::read(&paths[0]).unwrap(), content());
 }
 
 #[test]
-fn a_connection_that_ends_early_is_taken_up_where_it_was() {
+fn an_interrupted_connection_continues_where_it_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(Manner::Hasty(120_000));
     let paths = fetch_files(&source(&[&server]), folder.path(), go_on).unwrap();
@@ -152,11 +152,11 @@ fn a_connection_that_ends_early_is_taken_up_where_it_was() {
 }
 
 #[test]
-fn a_download_that_was_stopped_goes_on_in_the_next_call() {
+fn a_stopped_download_continues_in_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(Manner::Good);
     let mut reached = 0;
-    let stop = |progress: Progress<'_>| {
+    let stop = |progress: DownloadProgress<'_>| {
         reached = progress.done;
         if progress.done > 100_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
@@ -170,13 +170,13 @@ fn a_download_that_was_stopped_goes_on_in_the_next_call() {
 }
 
 #[test]
-fn a_server_without_ranges_is_asked_for_the_whole() {
+fn a_server_without_ranges_sends_the_whole_file() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(".file.bin.part"), &content()[..1000]).unwrap();
     let server = Server::start(Manner::Forgetful(usize::MAX));
     let paths = fetch_files(&source(&[&server]), folder.path(), go_on).unwrap();
     assert_eq!(fs::read(&paths[0]).unwrap(), content());
-    // One that also breaks off never gets further; the next address does.
+    // A server that also breaks off never makes progress, but the next address does.
     let folder = tempfile::tempdir().unwrap();
     let (bad, good) = (Server::start(Manner::Forgetful(5000)), Server::start(Manner::Good));
     let paths = fetch_files(&source(&[&bad, &good]), folder.path(), go_on).unwrap();
@@ -189,13 +189,13 @@ fn a_wrong_checksum_is_refused_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let wrong = Server::start(Manner::Wrong);
     let message = fetch_files(&source(&[&wrong]), folder.path(), go_on).unwrap_err().to_string();
-    assert_says(&message, &[&wrong.url, "has the SHA-256", SHA256, "thrown away"]);
+    assert_says(&message, &[&wrong.url, "has the SHA-256", SHA256, "discarded"]);
     assert!(names(folder.path()).is_empty());
-    // A file that is there is not touched by it.
+    // An existing file is not touched by a failed download.
     fs::write(folder.path().join("file.bin"), "mine").unwrap();
     fetch_files(&source(&[&wrong]), folder.path(), go_on).unwrap_err();
     assert_eq!(fs::read(folder.path().join("file.bin")).unwrap(), b"mine");
-    // What another server left half done is thrown away with it, and the file fetched anew.
+    // A partial download from another server is discarded, and the file is downloaded again.
     fs::write(folder.path().join(".file.bin.part"), [1; 5000]).unwrap();
     let good = Server::start(Manner::Good);
     fetch_files(&source(&[&wrong, &good]), folder.path(), go_on).unwrap();
@@ -204,14 +204,14 @@ fn a_wrong_checksum_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn without_a_server_the_addresses_are_told() {
+fn without_a_server_the_message_lists_the_addresses() {
     let folder = tempfile::tempdir().unwrap();
     let missing = Server::start(Manner::Missing);
-    let mut sources = source(&[&missing]);
-    // A port that nobody listens on.
+    let mut downloads = source(&[&missing]);
+    // Nothing listens on this port.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    sources[0].urls.push(format!("http://{nobody}/file.bin"));
-    let message = fetch_files(&sources, folder.path(), go_on).unwrap_err().to_string();
+    downloads[0].urls.push(format!("http://{nobody}/file.bin"));
+    let message = fetch_files(&downloads, folder.path(), go_on).unwrap_err().to_string();
     let folder_name = folder.path().display().to_string();
     assert_says(
         &message,
@@ -219,6 +219,6 @@ fn without_a_server_the_addresses_are_told() {
     );
     assert!(!message.contains('\n') && names(folder.path()).is_empty(), "{message}");
     let fresh = folder.path().join("fresh");
-    fetch_files(&sources, &fresh, go_on).unwrap_err();
+    fetch_files(&downloads, &fresh, go_on).unwrap_err();
     assert!(!fresh.exists(), "a folder that nothing came into is not left behind");
 }

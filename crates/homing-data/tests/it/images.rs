@@ -1,4 +1,4 @@
-//! Sets of images in folders.
+//! Data sets of images in folders.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn sized(size: usize) -> OpenOptions {
 }
 
 #[test]
-fn mnist_packed_or_not() {
+fn mnist_compressed_or_not() {
     for packed in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         for (name, bytes) in mnist() {
@@ -36,7 +36,7 @@ fn mnist_packed_or_not() {
 }
 
 #[test]
-fn one_idx_file_takes_the_labels_beside_it_or_those_given() {
+fn one_idx_file_uses_the_given_labels_or_those_next_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let [(images, pixels), (_, labels), ..] = mnist();
     write(folder.path(), images, pixels);
@@ -68,10 +68,10 @@ fn broken_mnist() {
         &with("train-images-idx3-ubyte", Some(idx(&[3, 1, 2], &[1; 5]))),
         &["train-images", "cut short", "22 bytes"],
     );
-    assert_says(&with("train-images-idx3-ubyte", Some(idx(&[6], &[1; 6]))), &["1 dimensions where images have 3"]);
+    assert_says(&with("train-images-idx3-ubyte", Some(idx(&[6], &[1; 6]))), &["1 dimensions but images have 3"]);
     assert_says(&with("train-images-idx3-ubyte", Some(b"<html>not here</html>".to_vec())), &["two zeros", "download"]);
     assert_says(&with(labels, Some(idx(&[2], &[1, 0]))), &[labels, "2 labels for 3 examples"]);
-    assert_says(&with(labels, None), &["train-images", "has no labels beside it", labels]);
+    assert_says(&with(labels, None), &["train-images", "has no labels next to it", labels]);
     assert_says(
         &with("t10k-labels-idx1-ubyte", Some(idx(&[2], &[0, 3]))),
         &["row 1 of", "t10k-labels", "label 3, but there are 3 classes"],
@@ -81,7 +81,7 @@ fn broken_mnist() {
 }
 
 #[test]
-fn cifar_of_ten_and_of_a_hundred_classes() {
+fn cifar_10_and_cifar_100() {
     let folder = tempfile::tempdir().unwrap();
     let ten = folder.path().join("ten");
     write(&ten, "data_batch_2.bin", record(&[9], 2));
@@ -112,7 +112,7 @@ fn broken_cifar() {
     let path = folder.path().join("train.bin");
     fs::write(&path, &record(&[0, 1], 0)[..3000]).unwrap();
     assert_says(&refusal(folder.path()), &["train.bin is cut short", "3074 bytes but has 3000"]);
-    assert_says(&refusal(&path), &["no whole number of CIFAR records"]);
+    assert_says(&refusal(&path), &["not a whole number of CIFAR records"]);
     fs::write(&path, [record(&[0, 1], 0), record(&[0, 100], 0)].concat()).unwrap();
     assert_says(&refusal(folder.path()), &["row 1 of", "label 100, but there are 100 classes"]);
     fs::write(&path, record(&[0, 1], 0)).unwrap();
@@ -158,7 +158,7 @@ fn tiles_are_cut_row_by_row() {
     assert_says(&refusal(folder.path()), &["class_01.webp", "label 1, but there are 1 classes"]);
     write(folder.path(), "fine_label_names.txt", "apple\nbear\n");
     write(folder.path(), "webp/class_01.webp", image(RgbImage::new(64, 64), ImageFormat::WebP));
-    assert_says(&refusal(folder.path()), &["class_01.webp", "64 × 64 pixels where tiles have 960 × 640"]);
+    assert_says(&refusal(folder.path()), &["class_01.webp", "64 × 64 pixels but a file of tiles has 960 × 640"]);
     write(folder.path(), "webp/class_01.webp", &sheet(1)[..500]);
     assert_says(&refusal(folder.path()), &["class_01.webp", "cannot be read as an image"]);
 }
@@ -201,14 +201,17 @@ fn train_and_test_folders() {
 }
 
 #[test]
-fn images_of_several_sizes_need_one() {
+fn images_of_different_sizes_need_a_common_size() {
     let folder = tempfile::tempdir().unwrap();
-    // Black, then white in the middle square, then black.
+    // The image is black, with white in the middle square.
     let wide = RgbImage::from_fn(12, 4, |x, _| Rgb([if (4..8).contains(&x) { 255 } else { 0 }; 3]));
     write(folder.path(), "a/1.png", plain(4, 4, [10, 20, 30]));
     write(folder.path(), "a/2.jpg", image(RgbImage::from_pixel(16, 24, Rgb([200; 3])), ImageFormat::Jpeg));
     write(folder.path(), "b/3.png", image(wide, ImageFormat::Png));
-    assert_says(&refusal(folder.path()), &["2.jpg has 16 × 24 pixels but", "1.png has 4 × 4", "give one size"]);
+    assert_says(
+        &refusal(folder.path()),
+        &["2.jpg has 16 × 24 pixels but", "1.png has 4 × 4", "set `OpenOptions::size`"],
+    );
     let train = open(folder.path(), &sized(4)).unwrap().train;
     assert_eq!(train.inputs.shape(), [3, 4, 4]);
     let pixels = train.inputs.read(&[0, 1, 2]).unwrap();
@@ -235,13 +238,13 @@ fn grey_images_have_one_channel_unless_some_are_coloured() {
 fn broken_images_are_named() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a/1.png", "not an image");
-    assert_says(&refusal(folder.path()), &["1.png cannot be read as an image", "neither png, jpeg nor webp"]);
+    assert_says(&refusal(folder.path()), &["1.png cannot be read as an image", "neither PNG, JPEG nor WebP"]);
     write(folder.path(), "a/1.png", "");
     assert_says(&refusal(folder.path()), &["1.png is empty"]);
     let good = image(RgbImage::from_fn(64, 64, |x, y| Rgb([x as u8, y as u8, (x * y) as u8])), ImageFormat::Png);
     write(folder.path(), "a/1.png", &good[..20]);
     assert_says(&refusal(folder.path()), &["1.png cannot be read as an image"]);
-    // A front and an end that are there say nothing about what is between, which is told when it is read.
+    // A valid header and end say nothing about the data between them, which is checked when it is read.
     let mut damaged = good.clone();
     let middle = good.len() / 2;
     damaged[middle..middle + 9].fill(0);

@@ -1,4 +1,4 @@
-//! Data sets from files and from servers.
+//! Tests of data sets from files and from servers.
 
 mod broken;
 mod fetch;

@@ -1,4 +1,4 @@
-//! Small files that unpack to far more than the memory that is allowed, opened by a process whose address space is limited.
+//! Small files that unpack to far more than the allowed memory are opened by a process whose address space is limited.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use homing_data::{OpenOptions, open};
 const LIMIT_KB: usize = 350_000;
 const FILE: &str = "HOMING_MEMORY_TEST";
 
-/// `front` and then so many megabytes of zeros, compressed.
+/// Compresses `front` followed by this many megabytes of zeros.
 fn zeros(path: &Path, front: &[u8], megabytes: usize) {
     let mut out = GzEncoder::new(fs::File::create(path).unwrap(), Compression::fast());
     out.write_all(front).unwrap();
@@ -21,7 +21,7 @@ fn zeros(path: &Path, front: &[u8], megabytes: usize) {
     out.finish().unwrap();
 }
 
-/// An .xz file whose dictionary of 768 MiB must be there before its first byte.
+/// Builds an .xz file whose decoder needs a dictionary of 768 MiB before its first byte.
 fn xz() -> Vec<u8> {
     let checked = |bytes: &[u8]| {
         let mut crc = flate2::Crc::new();
@@ -38,8 +38,8 @@ fn open_under_the_limit() {
     let Some(path) = env::var_os(FILE).map(PathBuf::from) else { return };
     let message = open(&path, &OpenOptions::default()).unwrap_err().to_string();
     println!("{message}");
-    let told = ["do not fit into the memory that may be used", "bytes of memory to unpack"];
-    assert!(told.iter().any(|words| message.contains(words)), "{message}");
+    let reasons = ["do not fit into the memory that may be used", "bytes of memory to unpack"];
+    assert!(reasons.iter().any(|words| message.contains(words)), "{message}");
 }
 
 #[test]
@@ -68,8 +68,8 @@ fn a_small_file_that_unpacks_to_more_than_is_allowed_is_refused_before_it_is() {
             .env(FILE, entry.unwrap().path())
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
-        println!("{said}");
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+        println!("{printed}");
     }
 }

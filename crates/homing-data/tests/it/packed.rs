@@ -1,4 +1,4 @@
-//! Sets in archives, and what is none.
+//! Data sets in archives, and archives without a data set.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ fn every_kind_of_images_in_a_tar() {
     let path = folder.path().join("set.tar");
     fs::write(&path, tar(&mnist())).unwrap();
     assert_eq!(opened(&path).train.labels, [Some(1), Some(0), Some(2)]);
-    // As `fetch` leaves it.
+    // This is the layout that `fetch` produces.
     assert_eq!(opened(folder.path()).test.unwrap().len(), 2);
 
     let cifar = [("cifar-100-binary/train.bin", record(&[0, 5], 1)), ("cifar-100-binary/test.bin", record(&[0, 6], 1))];
@@ -39,7 +39,7 @@ fn broken_archives() {
     fs::write(&path, &good[..100]).unwrap();
     assert_says(&refusal(&path), &["set.tar is not a valid tar file"]);
     fs::write(&path, tar(&[("notes.md", b"hello".to_vec())])).unwrap();
-    assert_says(&refusal(&path), &["is no data set that can be read", "class/name.png"]);
+    assert_says(&refusal(&path), &["is not a data set that can be read", "class/name.png"]);
     let path = folder.path().join("set.tar.gz");
     let packed = gzip(&good);
     fs::write(&path, &packed[..packed.len() / 2]).unwrap();
@@ -49,7 +49,7 @@ fn broken_archives() {
 }
 
 #[test]
-fn a_name_that_stands_twice_in_an_archive_is_refused() {
+fn a_name_that_occurs_twice_in_an_archive_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set.tar");
     let files =
@@ -57,14 +57,14 @@ fn a_name_that_stands_twice_in_an_archive_is_refused() {
     fs::write(&path, tar(&files[..2])).unwrap();
     assert_eq!(opened(&path).train.ids.len(), 2);
     fs::write(&path, tar(&files)).unwrap();
-    assert_says(&refusal(&path), &["set.tar holds cat/1.png twice", "write it again"]);
+    assert_says(&refusal(&path), &["set.tar holds cat/1.png twice", "create it again"]);
 }
 
 #[test]
 fn an_archive_of_zeros_is_refused_long_before_it_is_unpacked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("zeros.tar.gz");
-    // Packed as tightly as can be.
+    // The archive is compressed as much as possible.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&vec![0; 200 << 20]).unwrap();
     let packed = encoder.finish().unwrap();
@@ -75,10 +75,10 @@ fn an_archive_of_zeros_is_refused_long_before_it_is_unpacked() {
 }
 
 #[test]
-fn what_is_no_data_set() {
+fn files_that_are_not_a_data_set() {
     let folder = tempfile::tempdir().unwrap();
-    assert_says(&refusal(folder.path()), &["is no data set that can be read"]);
+    assert_says(&refusal(folder.path()), &["is not a data set that can be read"]);
     assert_says(&refusal(&folder.path().join("missing")), &["does not exist; check the path"]);
     write(folder.path(), "a.dat", "what");
-    assert_says(&refusal(&folder.path().join("a.dat")), &["is no data set that can be read"]);
+    assert_says(&refusal(&folder.path().join("a.dat")), &["is not a data set that can be read"]);
 }

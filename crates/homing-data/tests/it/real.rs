@@ -1,4 +1,4 @@
-//! MNIST and CIFAR-100 themselves, where `../shared/data` beside the repository holds them.
+//! The real MNIST and CIFAR-100 data sets, if `../shared/data` next to the repository holds them.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use homing_data::{OpenOptions, open};
 
 use crate::sample::opened;
 
-/// A file of shared data; none where it is missing, which is said.
+/// Returns the path of a file of shared data, or prints that it is missing and returns `None`.
 fn shared(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")).join(name);
     let path = path.is_file().then_some(path);
@@ -16,7 +16,7 @@ fn shared(name: &str) -> Option<PathBuf> {
     path
 }
 
-/// The mean and the standard deviation of pixels from 0 to 1.
+/// Returns the mean and the standard deviation of pixels scaled to 0 to 1.
 fn moments(pixels: &[f32]) -> (f64, f64) {
     let mean = |value: &dyn Fn(f64) -> f64| {
         pixels.iter().map(|&pixel| value(f64::from(pixel) / 255.0)).sum::<f64>() / pixels.len() as f64
@@ -35,7 +35,7 @@ fn mnist() {
     assert_eq!(data.train.labels[..6], [5, 0, 4, 1, 9, 2].map(Some));
     assert_eq!(test.labels[..5], [7, 2, 1, 0, 4].map(Some));
     assert_eq!(data.train.classes.len(), 10);
-    // The figures that every tutorial normalises by.
+    // These are the usual constants for normalising MNIST.
     let rows: Vec<usize> = (0..60_000).collect();
     let (mean, deviation) = moments(&data.train.inputs.read(&rows).unwrap());
     assert!((mean - 0.1307).abs() < 5e-5 && (deviation - 0.3081).abs() < 5e-5, "{mean} {deviation}");
@@ -55,7 +55,7 @@ fn cifar_100_in_tiles() {
         let count = |labels: &[Option<u32>]| labels.iter().filter(|&&label| label == Some(class)).count();
         assert_eq!((count(&data.train.labels), count(&test.labels)), (500, 100));
     }
-    // Means of the official training set, which ours shares five sixths with.
+    // These are the means of the official training set, of which ours contains five sixths.
     let rows: Vec<usize> = (0..50_000).step_by(10).collect();
     let pixels = data.train.inputs.resized(&rows, 32).unwrap();
     for (channel, expected) in [0.5071, 0.4866, 0.4409].into_iter().enumerate() {

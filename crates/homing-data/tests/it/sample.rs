@@ -1,4 +1,4 @@
-//! Small files of every kind.
+//! Builds small files of every kind.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -43,12 +43,12 @@ pub fn image(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
     out.into_inner()
 }
 
-/// One colour all over, as a png.
+/// Returns a PNG of a single colour.
 pub fn plain(width: u32, height: u32, colour: [u8; 3]) -> Vec<u8> {
     image(RgbImage::from_pixel(width, height, image::Rgb(colour)), ImageFormat::Png)
 }
 
-/// Five images of two pixels, and their labels.
+/// Returns MNIST-like files with five images of two pixels, and their labels.
 pub fn mnist() -> [(&'static str, Vec<u8>); 4] {
     [
         ("train-images-idx3-ubyte", idx(&[3, 1, 2], &[1, 2, 3, 4, 5, 6])),
@@ -58,7 +58,7 @@ pub fn mnist() -> [(&'static str, Vec<u8>); 4] {
     ]
 }
 
-/// A record of CIFAR whose pixels are all `pixel`.
+/// Returns a CIFAR record whose pixels are all `pixel`.
 pub fn record(labels: &[u8], pixel: u8) -> Vec<u8> {
     [labels, &[pixel; 3072]].concat()
 }
@@ -67,7 +67,7 @@ pub fn opened(path: &Path) -> Data {
     open(path, &OpenOptions::default()).unwrap()
 }
 
-/// The refusal of `path`, in one sentence.
+/// Returns the error message for `path`, which must be one sentence.
 pub fn refusal_with(path: &Path, options: &OpenOptions) -> String {
     let message = open(path, options).map(|_| ()).unwrap_err().to_string();
     assert!(!message.contains('\n') && message.contains("; "), "{message}");

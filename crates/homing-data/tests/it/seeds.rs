@@ -1,4 +1,4 @@
-//! First inputs of `fuzz/run`.
+//! Writes the seeds for `fuzz/run`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use image::{GrayImage, ImageFormat, RgbImage};
 
 use crate::sample::*;
 
-/// Files, each behind the byte by which `fuzz/targets/data.rs` knows what it is.
+/// Writes files, each after the byte that tells `fuzz/targets/data.rs` its kind.
 #[test]
 #[ignore = "makes the inputs in fuzz/seeds"]
 fn write_seeds() {

@@ -1,10 +1,10 @@
-//! Rows of numbers and their labels.
+//! Data sets from tables of numbers and their labels.
 
 use homing_data::{OpenOptions, open};
 
 use crate::sample::*;
 
-/// A .npy file of two rows, or of labels.
+/// Builds a .npy file of two rows, or of labels.
 fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     while !(header.len() + 11).is_multiple_of(64) {
@@ -68,7 +68,7 @@ fn embeddings_take_their_labels_from_another_file() {
 }
 
 #[test]
-fn tables_to_train_and_to_test() {
+fn training_and_test_tables() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "train.csv", "x,y,label\n1,2,a\n3,4,b\n");
     write(folder.path(), "test.csv", "x,y,label\n5,6,b\n");
@@ -86,5 +86,5 @@ fn tables_to_train_and_to_test() {
 fn values_that_are_not_finite_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "x.npy", npy("<f4", "(2, 1)", &floats(&[1.0, f32::NAN])));
-    assert_says(&refusal(&folder.path().join("x.npy")), &["x.npy cannot be learned from: row 1", "not finite"]);
+    assert_says(&refusal(&folder.path().join("x.npy")), &["x.npy cannot be used for training: row 1", "not finite"]);
 }

@@ -1,6 +1,6 @@
-//! NumPy files, byte by byte.
+//! Builds NumPy files byte by byte.
 
-/// A .npy file with the header spelled out as NumPy does.
+/// Builds a .npy file with a header in NumPy's notation.
 pub fn npy(descr: &str, column_major: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let order = if column_major { "True" } else { "False" };
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");

@@ -117,7 +117,7 @@ pub fn arrow_file(batches: &[RecordBatch], compression: Option<CompressionType>)
     file
 }
 
-/// One or more valid files of every format.
+/// Returns at least one valid file of every format.
 pub fn every() -> Vec<(&'static str, Format, Vec<u8>)> {
     let table = batch(vec![("id", ids()), ("embedding", fixed_lists())]);
     let ragged_capable = batch(vec![("id", ids()), ("vector", lists())]);

@@ -1,4 +1,4 @@
-"""Choose the few examples of a large pool that teach a model most about your task.
+"""Chooses the few examples of a large pool that teach a model most about your task.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(0)
@@ -10,9 +10,10 @@
 >>> bool(picks.information[-1] > picks.information[0])
 True
 
-:func:`select` chooses once, :class:`Selector` in a loop, :class:`Retriever` for queries at test time; :func:`diagnose` and
-:mod:`homing.theory` say what a pool can teach and what is guaranteed; :mod:`homing.sklearn` and :mod:`homing.compat.activeft`
-have the manners of those libraries.
+:func:`select` chooses rows once, :class:`Selector` chooses batches in a loop, and :class:`Retriever` answers queries at test
+time. :func:`diagnose` and :mod:`homing.theory` compute what a pool can teach and what is guaranteed. :mod:`homing.sklearn` is a
+scikit-learn-style interface, and :mod:`homing.compat.activeft` is compatible with activeft. :class:`Inputs` and
+:class:`Settings` list all options.
 """
 
 from __future__ import annotations
@@ -24,47 +25,51 @@ from homing._diagnose import Diagnosis, diagnose
 from homing._homing import __version__
 from homing._homing import rules as _rules
 from homing._progress import Pick
-from homing._retriever import Retrieved, Retriever
-from homing._question import Stop
+from homing._retriever import Retrieval, Retriever
 from homing._select import select
-from homing._selection import Explanation, Selection, TargetStory, Why
+from homing._selection import Explanation, PickReasons, Selection, TargetStory
 from homing._selector import Selector
+from homing._settings import Columns, Inputs, Options, Settings, Stop
 
 
 class Rule(NamedTuple):
-    """One row of the table of rules."""
+    """A rule, as :func:`rules` lists it."""
 
     name: str
     inputs: str
-    """What it wants beside the pool."""
+    """The data that the rule needs in addition to the pool."""
     formula: str
     summary: str
     paper: str
-    """Where the paper has it."""
+    """The place in the paper that defines it."""
 
 
 def rules() -> list[Rule]:
-    """All rules by name.
+    """Returns all rules.
 
     >>> rules()[0]
     Rule(name='itl', inputs='targets', formula='½ ln( Var(y_x|D) / Var(y_x|y_A,D) )',
-         summary='most information about the targets', paper='Eq. 21')
+         summary='the row that tells most about the targets', paper='Eq. 21')
     """
-    return [Rule(*row) for row in _rules()]
+    return [Rule(**row) for row in _rules()]
 
 
 __all__ = [
+    "Columns",
     "Diagnosis",
     "Explanation",
+    "Inputs",
+    "Options",
     "Pick",
-    "Retrieved",
+    "PickReasons",
+    "Retrieval",
     "Retriever",
     "Rule",
     "Selection",
     "Selector",
+    "Settings",
     "Stop",
     "TargetStory",
-    "Why",
     "__version__",
     "diagnose",
     "rules",

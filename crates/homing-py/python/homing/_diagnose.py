@@ -1,12 +1,11 @@
-"""What a pool can teach about some targets, how far picks have come, and what is guaranteed."""
+"""Diagnoses what a pool can teach about some targets, what the picks have achieved, and what is guaranteed."""
 
 from __future__ import annotations
 
-import copy
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from html import escape
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +13,15 @@ import numpy.typing as npt
 from homing import _homing, _inputs, _notebook
 from homing._files import check_output, files_of
 from homing._inputs import Embeddings, Rows
-from homing._question import Question
+from homing._task import TaskData
+from homing._settings import Inputs, check_model_inputs
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Bounds(NamedTuple):
-    """Where a number lies; both ends are equal where it is known exactly."""
+    """A lower and an upper bound of a number; they are equal if it is known exactly."""
 
     lower: float
     upper: float
@@ -26,85 +29,101 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """One target's variances."""
+    """The variances of one target."""
 
-    index: int
+    row: int
+    """The target's row number."""
     prior_var: float
-    """σ²_0 = k(a, a)."""
+    """σ²_0 = k(a, a): the variance before anything is observed."""
     irreducible_var: float
-    """η²_S: with f known on the whole pool."""
+    """η²_S: the variance that is left if f is known on the whole pool."""
     labelled_var: float
-    """With every row labelled once."""
+    """The variance that is left if every row is labelled once."""
     posterior_var: float
-    """σ²_n: with the picks."""
+    """σ²_n: the variance that is left after the picks."""
 
 
 class Fact(NamedTuple):
-    """One number in words."""
+    """A number, with what it means."""
 
     name: str
     value: str
     meaning: str
     kind: str
-    """exact, bound, sample, given."""
+    """How the number was found: exact, bound, sample or given."""
     paper: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis:
-    """What :func:`diagnose` answers."""
+    """The result of :func:`diagnose`."""
 
     targets: list[Target]
     objective: float
-    """Γ_n: the most that one more observation tells about the targets (Eq. 6)."""
+    """Γ_n: the most information about the targets that one more observation can give (Eq. 6)."""
     next_row: int | None
     next_gain: float | None
     batch: npt.NDArray[np.int64]
-    """The rows that `gamma` and `kappa` are about: the picks, or what ITL would pick."""
+    """The rows that `gamma` and `kappa` refer to: the picks, or the rows that ITL would pick."""
     information: float
-    """I(f_A; y_B) of the batch, in nats."""
+    """I(f_A; y_B): the information of the batch about the targets, in nats."""
     gamma: Bounds
-    """γ_n: the most that so many rows tell about anything."""
+    """γ_n: the most information that any batch of this size can give about the whole function."""
     kappa: Bounds
     """κ_n: the submodularity ratio."""
     guarantee: float
-    """1 − e^−κ: the share of the best batch's information that ITL's has at least."""
+    """1 − e^−κ: ITL's batch has at least this share of the best batch's information."""
     noise_var: float
     suggested_noise_var: float | None
-    """ρ² by the marginal likelihood of `values`."""
+    """ρ² that maximizes the marginal likelihood of `values`; None without values."""
     mean_var: float
     """Mean prior variance of the pool."""
     target_var: float
     """Mean prior variance of the targets."""
     duplicates: int
-    """Rows that equal an earlier one."""
+    """Number of rows that equal an earlier row."""
     near_duplicate_share: float
     verdict: str
     warnings: list[str]
     facts: list[Fact]
     checks: list[Fact]
-    _numbers: dict[str, Any]
-    _made: _homing.Diagnosis | None
     _files: tuple[str, ...] = ()
+    # Copies and pickles drop it, because it holds the task and therefore the pool.
+    _core: _homing.Diagnosis | None = field(default=None, init=False)
+
+    @classmethod
+    def _of(cls, core: _homing.Diagnosis, files: tuple[str, ...]) -> Diagnosis:
+        numbers, words = core.fields(), core.words()
+        numbers["targets"] = [Target(**target) for target in numbers["targets"]]
+        numbers["batch"] = np.array(numbers["batch"], dtype=np.int64)
+        for name in ("gamma", "kappa"):
+            numbers[name] = Bounds(*numbers[name])
+        for name in ("facts", "checks"):
+            words[name] = [Fact(**fact) for fact in words[name]]
+        diagnosis = cls(**numbers, **words, _files=files)
+        object.__setattr__(diagnosis, "_core", core)
+        return diagnosis
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers, with the keys of ``homing diagnose --format json`` among them."""
-        numbers = copy.deepcopy(self._numbers)
-        n, lower, upper = numbers["gamma"]
-        numbers["gamma"] = {"n": n, "lower": lower, "upper": upper}
-        numbers["kappa"] = dict(zip(("lower", "upper"), numbers["kappa"]))
+        """Returns the numbers, including all that ``homing diagnose --format json`` prints, under the same keys."""
+        words = ("verdict", "warnings", "facts", "checks")
+        numbers = {name: value for name, value in self.__dict__.items() if name not in words and name[0] != "_"}
+        targets = [asdict(target) for target in self.targets]
+        numbers["targets"] = [{"index": target.pop("row"), **target} for target in targets]
+        numbers["batch"] = self.batch.tolist()
+        numbers["gamma"] = {"n": len(self.batch), **self.gamma._asdict()}
+        numbers["kappa"] = self.kappa._asdict()
         return numbers
 
     def report(self, path: str | os.PathLike[str], threads: int | None = None) -> None:
         """Writes the page that ``homing diagnose --report`` writes."""
-        if self._made is None:
+        if self._core is None:
             raise ValueError("this diagnosis was pickled or copied without its pool; diagnose again to report it")
         out = check_output(path, self._files)
-        _homing.write_page(out, self._made.page(_inputs.threads(threads)))
+        _homing.write_page(out, self._core.page(_inputs.threads(threads)))
 
     def __getstate__(self) -> dict[str, Any]:
-        # The pool is not the diagnosis's to carry; what was computed from it is.
-        return {**self.__dict__, "_made": None}
+        return {**self.__dict__, "_core": None}
 
     def __repr__(self) -> str:
         return f"<{self.verdict} {self.information:.3g} nats from {len(self.batch)} rows, Γ = {self.objective:.3g}>"
@@ -119,8 +138,8 @@ class Diagnosis:
             f'<td style="text-align:left">{escape(fact.meaning)}</td></tr>'
             for fact in [*self.facts, *self.checks]
         )
-        warned = "".join(f"<p>⚠ {escape(warning)}</p>" for warning in self.warnings)
-        return _notebook.framed(f"<p><b>{escape(self.verdict)}</b></p>{warned}<table>{rows}</table>")
+        warnings = "".join(f"<p>⚠ {escape(warning)}</p>" for warning in self.warnings)
+        return _notebook.frame(f"<p><b>{escape(self.verdict)}</b></p>{warnings}<table>{rows}</table>")
 
 
 def diagnose(
@@ -133,51 +152,26 @@ def diagnose(
     values: Any = None,
     seed: int = 0,
     threads: int | None = None,
-    **inputs: Any,
+    **inputs: Unpack[Inputs],
 ) -> Diagnosis:
-    """Says what a pool can teach about some targets, how far picks have come, and what is guaranteed of them.
+    """Diagnoses what a pool can teach about some targets, what the picks have achieved, and what is guaranteed.
 
-    Without `picks`, the guarantee is about the `n` rows that ITL would pick. From `values`, one or several numbers a row, a noise
-    is suggested. Further arguments are those of :func:`homing.select`: `kernel`, `center`, `embedding` and so on.
+    Without `picks`, the guarantee refers to the `n` rows that ITL would pick. If `values` are given, one or several numbers per
+    row, a noise is estimated from them. The other arguments are those of :func:`homing.select`, and `inputs` are the keys of
+    :class:`homing.Inputs` except those that only affect the choice of rows: `quotas` and `forbidden` are refused, and
+    `groups` and `costs` may only name columns of a file, which are then not read as part of its embeddings.
 
     >>> import numpy as np
     >>> pool = np.array([[1, 0, 0], [0.9, 0.1, 0], [0, 1, 0]], dtype=np.float32)
     >>> found = diagnose(pool, np.array([[0.8, 0.3, 0], [0, 0, 1]], dtype=np.float32), n=2)
     >>> found.verdict
-    'This pool cannot teach 1 of 2 targets (1): labels for every row leave it more than 50 % of its variance.'
+    'This pool cannot teach 1 of 2 targets (1): with labels for every row, more than 50 % of its variance is left.'
     """
-    question = Question(pool, targets, observed=observed, **inputs)
-    if question.targets is None:
-        raise ValueError("diagnose is about targets; give some")
-    rows = question.pool.rows
-    told = None
-    if values is not None:
-        told = _inputs.float64(values, "values")
-        if told.ndim not in (1, 2) or len(told) != rows:
-            raise ValueError(f"the values have shape {told.shape}; one or several numbers a row, ({rows}, …), are wanted")
-        told = told.reshape(rows, -1)
-    made = _homing.diagnose(
-        question.task,
-        _inputs.rows(picks, "picks", rows).tolist(),
-        n=_inputs.whole(n, "n", 1),
-        noise_std=_inputs.real_or_none(noise_std, "noise_std"),
-        values=told,
-        seed=_inputs.whole(seed, "seed", 0),
-        threads=_inputs.threads(threads),
-    )
-    numbers = made.numbers()
-    raw = dict(numbers)
-    numbers["targets"] = [Target(**target) for target in numbers["targets"]]
-    numbers["batch"] = np.array(numbers["batch"], dtype=np.int64)
-    numbers["gamma"] = Bounds(*numbers["gamma"][1:])
-    numbers["kappa"] = Bounds(*numbers["kappa"])
-    return Diagnosis(
-        **numbers,
-        verdict=made.verdict(),
-        warnings=made.warnings(),
-        facts=[Fact(*fact) for fact in made.facts()],
-        checks=[Fact(*fact) for fact in made.checks()],
-        _numbers=raw,
-        _made=made,
-        _files=(*question.files, *files_of(values)),
-    )
+    check_model_inputs("diagnose", inputs)
+    task_data = TaskData(pool, targets, observed, inputs)
+    if task_data.targets is None:
+        raise ValueError("diagnose needs targets; give some")
+    rows = _inputs.rows(picks, "picks", task_data.pool.rows).tolist()
+    settings = {"n": n, "noise_std": noise_std, "seed": seed, "threads": threads}
+    core = _homing.diagnose(task_data.task, rows, values, settings)
+    return Diagnosis._of(core, (*task_data.files, *files_of(values)))

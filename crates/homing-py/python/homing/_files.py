@@ -1,4 +1,4 @@
-"""The files behind what people hand over, which nothing may be written to."""
+"""Finds the files that inputs are read from, which no output may overwrite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from homing import _homing
 
 
 def files_of(*inputs: Any) -> tuple[str, ...]:
-    """The files that inputs are read from: paths, memory-mapped arrays, Hugging Face datasets."""
+    """Returns the files that inputs are read from: paths, and those of memory-mapped arrays and Hugging Face datasets."""
     return tuple(dict.fromkeys(file for x in inputs for file in _of(x)))
 
 
@@ -22,7 +22,7 @@ def _of(x: Any) -> list[str]:
         cached = getattr(getattr(x, "source", x), "cache_files", None)
         return [os.path.abspath(file["filename"]) for file in cached] if isinstance(cached, list) else []
     found = []
-    # A part of a mapped array, or another array over the same memory, has it as its base.
+    # A slice or view of a mapped array has the mapped array as its base.
     while isinstance(x, np.ndarray):
         if isinstance(x, np.memmap) and x.filename is not None:
             found.append(os.path.abspath(x.filename))
@@ -31,11 +31,11 @@ def _of(x: Any) -> list[str]:
 
 
 def check_output(path: Any, read: tuple[str, ...]) -> str:
-    """The path of a page, refused where it is no path, cannot be written, or holds something that was read."""
+    """Returns the path of a page, unless it is no path, cannot be written, or is a file that was read."""
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"the page came with a path of type {type(path).__name__}; a path is wanted")
+        raise TypeError(f"the path of the page is a {type(path).__name__}; a str or os.PathLike is needed")
     name = os.fsdecode(path)
     if "\0" in name:
-        raise ValueError("the path of the page has a null character; name a file without")
+        raise ValueError("the path of the page has a null character; remove it")
     _homing.check_output(name, list(read))
     return name

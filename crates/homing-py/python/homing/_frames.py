@@ -1,4 +1,4 @@
-"""pandas tables: their columns by name."""
+"""Reads embeddings from pandas tables, whose columns are matched by name."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ def is_frame(x: Any) -> bool:
     return type(x).__module__.partition(".")[0] == "pandas" and hasattr(x, "columns")
 
 
-def side_by_side(x: Any, what: str, wanted: list[str] | None) -> tuple[npt.NDArray[Any], list[str] | None]:
-    """The float columns of a table as a matrix, and their names where they have some.
+def side_by_side(x: Any, what: str, pool_columns: list[str] | None) -> tuple[npt.NDArray[Any], list[str] | None]:
+    """Returns the float columns of a table as a matrix, and their names if they have some.
 
-    `wanted` are the names of the pool's columns, whose order is taken.
+    `pool_columns` are the names of the pool's columns; the matrix has these columns, in this order.
     """
     labels = list(map(str, x.columns))
-    order = _order(labels, what, wanted)
+    order = _order(labels, what, pool_columns)
     if any(x.dtypes.iloc[at].kind != "f" for at in order):
-        raise TypeError(f"not all columns of the {what} hold floats; drop the others, or name one of lists with embedding=")
+        raise TypeError(f"not all columns of the {what} hold floats; drop the others, or name a column in embedding_column")
     names = [labels[at] for at in order]
     return np.ascontiguousarray(x.iloc[:, order].to_numpy()), None if names == _numbered(len(names)) else names
 
 
 def column_of_lists(x: Any, what: str, column: str) -> list[Any]:
-    """The column that is called so."""
+    """Returns the column of this name."""
     labels = list(map(str, x.columns))
     if column not in labels:
         raise ValueError(f"there is no column {column!r} in the {what}; there are {', '.join(labels)}")
@@ -35,19 +35,19 @@ def column_of_lists(x: Any, what: str, column: str) -> list[Any]:
 
 
 def _numbered(count: int) -> list[str]:
-    """What columns without names are called."""
+    """The names that pandas gives to columns without names."""
     return [str(at) for at in range(count)]
 
 
-def _order(labels: list[str], what: str, wanted: list[str] | None) -> list[int]:
-    """Where the columns are that are wanted; all as they are where one side has no names."""
+def _order(labels: list[str], what: str, pool_columns: list[str] | None) -> list[int]:
+    """Returns the positions of `pool_columns`, or of all columns in their order if the pool or the table has no names."""
     places = {label: at for at, label in enumerate(labels)}
     if len(places) < len(labels):
         twice = next(label for at, label in enumerate(labels) if places[label] != at)
-        raise ValueError(f"two columns of the {what} are called {twice!r}; give every column a name of its own")
+        raise ValueError(f"two columns of the {what} are called {twice!r}; give each column its own name")
     numbered = _numbered(len(labels))
-    names = numbered if wanted is None else wanted
-    if set(names) != set(labels) and (wanted is None or labels == numbered):
+    names = numbered if pool_columns is None else pool_columns
+    if set(names) != set(labels) and (pool_columns is None or labels == numbered):
         return list(range(len(labels)))
     lacking = [repr(name) for name in names if name not in places]
     if lacking:

@@ -1,8 +1,9 @@
-"""What people hold in their hands, as the core looks at it: in place wherever the layout allows."""
+"""Checks embeddings and row numbers and passes them to the core, without a copy wherever the memory layout allows it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,21 +11,22 @@ import numpy.typing as npt
 
 from homing._frames import column_of_lists, is_frame, side_by_side
 from homing._homing import Data
+from homing._homing import real as real
+from homing._homing import shown as shown
+from homing._homing import threads as threads
+from homing._homing import whole as whole
 
 Embeddings: TypeAlias = Any
-"""Rows of floats: a NumPy array (memory-mapped too), a CPU tensor, an Arrow column or table, a Hugging Face dataset or
-column of one, a path, or a list of lists."""
+"""Rows of floats: a NumPy array (also memory-mapped), a CPU tensor, an Arrow column or table, a Hugging Face dataset or one of
+its columns, a path, or a list of lists."""
 
 Rows: TypeAlias = Any
 """Row numbers: integers in any sequence or array, a boolean mask, or a :class:`homing.Selection`."""
 
-_MOST_THREADS = 1024
-"""More would take longer to start than they could save."""
-
 _FLOATS = (np.float32, np.float64, np.float16)
 
 _BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
-"""The bits of bfloat16, which NumPy has no name for."""
+"""The bits of bfloat16, a type that NumPy does not have."""
 
 
 def data(
@@ -32,63 +34,63 @@ def data(
     what: str,
     *,
     copy: bool = False,
-    column: str | None = None,
-    wanted: list[str] | None = None,
-    **columns: str | None,
+    columns: Mapping[str, Any] | None = None,
+    pool_columns: list[str] | None = None,
 ) -> Data:
-    """Looks at embeddings; `what` names them in messages, `copy` allows a copy where they cannot be looked at in place.
+    """Opens embeddings. `what` names them in messages; `copy` allows a copy if they cannot be read in place.
 
-    `columns` are those of a file: id, group, cost, label, probabilities, and access. Where the embeddings are columns of numbers
-    side by side, those called as in `wanted` are taken, in that order.
+    `columns` says how tables and files are read (:class:`homing.Columns`). If each column of a table holds one number per row,
+    the columns named in `pool_columns` are taken, in that order.
     """
     if isinstance(x, Data):
         return x
-    if column is not None and not isinstance(column, str):
-        raise TypeError(f"embedding is {shown(column)}; the name of a column is wanted")
+    columns = {**columns} if columns else {}
     if isinstance(x, (str, os.PathLike)):
-        given = {name: value for name, value in columns.items() if value is not None}
-        return Data.open(os.fspath(x), embedding=column, side_by_side=wanted or [], **given)
+        return Data.open(os.fspath(x), columns, pool_columns or [])
+    column = columns.get("embedding_column")
+    if column is not None and not isinstance(column, str):
+        raise TypeError(f"embedding_column is {shown(column)}; a name is needed")
     module, names = module_of(x), None
     if module == "datasets":
         return _dataset(x, what, column)
     if module == "torch":
         x = _tensor(x, what)
     elif is_frame(x):
-        x, names = _frame(x, what, column, wanted)
+        x, names = _frame(x, what, column, pool_columns)
     elif hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__"):
         return Data.arrow(x, column)
     elif hasattr(x, "toarray"):
-        raise TypeError(f"the {what} came sparse ({type(x).__name__}); pass {what}.toarray(), a dense array")
+        raise TypeError(f"the {what} came as a sparse matrix ({type(x).__name__}); pass a dense array, {what}.toarray()")
     return Data.array(_array(x, what, copy), names)
 
 
 def module_of(x: Any) -> str:
-    """The package that made an object."""
+    """Returns the name of the package that defines the class of an object."""
     return type(x).__module__.partition(".")[0]
 
 
 def _array(x: Any, what: str, copy: bool) -> npt.NDArray[Any]:
-    """A C-contiguous matrix that the core can look at."""
+    """Returns a C-contiguous matrix that the core can read in place."""
     array = x if isinstance(x, np.ndarray) else _asarray(x, what)
     if isinstance(array, np.ma.MaskedArray):
-        raise TypeError(f"the {what} came as a masked array; fill or drop what is masked")
+        raise TypeError(f"the {what} came as a masked array; fill or drop the masked values")
     if array.ndim == 1 and copy:
         array = array[None, :]
     if array.ndim != 2:
-        raise ValueError(f"the {what} came with shape {array.shape}; rows by columns are wanted")
+        raise ValueError(f"the {what} came with shape {array.shape}; a matrix with one row per example is needed")
     if array.size == 0:
-        raise ValueError(f"the {what} came empty, with shape {array.shape}; at least one row and one column are wanted")
+        raise ValueError(f"the {what} came empty, with shape {array.shape}; at least one row and one column are needed")
     if is_bfloat16(array.dtype):
         array = array.view(np.uint16)
     elif array.dtype.type not in _FLOATS:
-        raise TypeError(f"the {what} came as {array.dtype}; floats are wanted, such as {what}.astype('float32')")
+        raise TypeError(f"the {what} came as {array.dtype}; floats are needed, such as {what}.astype('float32')")
     elif not array.dtype.isnative:
         if not copy:
             raise TypeError(f"the {what} came in another machine's byte order; pass {what}.astype('{array.dtype.name}')")
         array = array.astype(array.dtype.newbyteorder("="))
     if not (array.flags.c_contiguous and array.flags.aligned):
         if not copy:
-            how = "in Fortran order" if array.flags.f_contiguous else "as a view with gaps or of odd alignment"
+            how = "in Fortran order" if array.flags.f_contiguous else "as a view with gaps or with odd alignment"
             raise ValueError(f"the {what} came {how}; pass numpy.ascontiguousarray({what}), which copies them")
         array = np.ascontiguousarray(array)
     return array
@@ -102,37 +104,37 @@ def _asarray(x: Any, what: str) -> npt.NDArray[Any]:
     try:
         array = np.asarray(x)
     except (ValueError, OverflowError):
-        raise ValueError(f"the {what} came ragged; every row needs the same number of floats") from None
+        raise ValueError(f"the {what} came with rows of different lengths; every row needs the same number of floats") from None
     if array.ndim == 0:
-        raise TypeError(f"the {what} came as {type(x).__name__}; an array, a tensor, a table or a path is wanted")
+        raise TypeError(f"the {what} came as {type(x).__name__}; an array, a tensor, a table or a path is needed")
     if isinstance(x, (list, tuple)) and array.dtype.kind in "iu":
         array = array.astype(np.float64)
     return array
 
 
 def _frame(
-    x: Any, what: str, column: str | None, wanted: list[str] | None
+    x: Any, what: str, column: str | None, pool_columns: list[str] | None
 ) -> tuple[npt.NDArray[Any], list[str] | None]:
-    """The float columns of a pandas table as a matrix with their names, or a column of lists."""
+    """Returns the float columns of a pandas table as a matrix with their names, or a column of lists as a matrix."""
     if column is None:
-        return side_by_side(x, what, wanted)
+        return side_by_side(x, what, pool_columns)
     return np.ascontiguousarray(_asarray(column_of_lists(x, what, column), what)), None
 
 
-def floats(x: Any, what: str, wanted: list[str] | None = None) -> npt.NDArray[Any]:
-    """Floats of any shape as NumPy has them: in place where they are in memory and NumPy has a name for their format."""
-    return named_floats(x, what, wanted)[0]
+def floats(x: Any, what: str, pool_columns: list[str] | None = None) -> npt.NDArray[Any]:
+    """Returns floats of any shape as an array, without a copy if they are in memory and NumPy has their type."""
+    return named_floats(x, what, pool_columns)[0]
 
 
-def named_floats(x: Any, what: str, wanted: list[str] | None = None) -> tuple[npt.NDArray[Any], list[str] | None]:
-    """The same with the names of their columns, where they have some."""
+def named_floats(x: Any, what: str, pool_columns: list[str] | None = None) -> tuple[npt.NDArray[Any], list[str] | None]:
+    """Returns the floats as :func:`floats` does, and the names of their columns if they have some."""
     if is_frame(x):
-        return side_by_side(x, what, wanted)
+        return side_by_side(x, what, pool_columns)
     if module_of(x) == "torch":
         x = _tensor(x, what)
     elif not isinstance(x, (np.ndarray, list, tuple)):
-        held = data(x, what, copy=True, wanted=wanted)
-        return held.to_numpy(), held.columns
+        rows = data(x, what, copy=True, pool_columns=pool_columns)
+        return rows.to_numpy(), rows.columns
     return _floats(_asarray(x, what), what), None
 
 
@@ -140,12 +142,12 @@ def _floats(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
     if is_bfloat16(array.dtype):
         return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
     if array.dtype.kind != "f":
-        raise TypeError(f"the {what} came as {array.dtype}; floats are wanted, such as {what}.astype('float32')")
+        raise TypeError(f"the {what} came as {array.dtype}; floats are needed, such as {what}.astype('float32')")
     return array
 
 
 def _tensor(x: Any, what: str) -> npt.NDArray[Any]:
-    """The memory of a CPU tensor."""
+    """Returns an array over the memory of a CPU tensor."""
     if x.device.type != "cpu":
         raise TypeError(f"the {what} came as a tensor on {x.device}; pass {what}.cpu()")
     if x.layout != _torch().strided:
@@ -165,12 +167,12 @@ def _torch() -> Any:
 
 
 def _dataset(x: Any, what: str, column: str | None) -> Data:
-    """A column of a Hugging Face dataset, in the rows and the order that the dataset has them."""
+    """Opens a column of a Hugging Face dataset, with the rows and the order that the dataset has now."""
     kind = type(x).__name__
     if kind == "Column" and hasattr(x, "source") and isinstance(x.column_name, str):
         x, column, kind = x.source, x.column_name, type(x.source).__name__
     if kind != "Dataset":
-        raise TypeError(f"the {what} came as a {kind}; pass one split of it, a Dataset, or a column of one")
+        raise TypeError(f"the {what} came as a {kind}; pass one split of it, a Dataset, or a column of a Dataset")
     indices = x._indices
     rows = None
     if indices is not None:
@@ -179,7 +181,7 @@ def _dataset(x: Any, what: str, column: str | None) -> Data:
 
 
 def rows(x: Rows | None, what: str, count: int) -> npt.NDArray[np.int64]:
-    """Row numbers of a pool of `count` rows."""
+    """Returns row numbers of a pool of `count` rows."""
     if x is None:
         return np.empty(0, np.int64)
     if isinstance(x, (set, frozenset)):
@@ -187,83 +189,14 @@ def rows(x: Rows | None, what: str, count: int) -> npt.NDArray[np.int64]:
     array = np.asarray(getattr(x, "indices", x) if module_of(x) == "homing" else x)
     if array.dtype == np.bool_:
         if array.shape != (count,):
-            raise ValueError(f"the mask of {what} has shape {array.shape}; one truth value a row, ({count},), is wanted")
+            raise ValueError(f"the mask of {what} has shape {array.shape}; one truth value per row, ({count},), is needed")
         return np.flatnonzero(array).astype(np.int64)
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"the {what} came as {array.dtype}; row numbers are integers")
+        raise TypeError(f"the {what} came as {array.dtype}; integers are needed")
     if array.min() < 0:
         raise ValueError(f"row {array.min()} is named in the {what}, but rows are counted from 0")
     if array.max() >= count:
         raise ValueError(f"row {array.max()} is named in the {what}, but there are only {count} rows (counted from 0)")
     return np.ascontiguousarray(array.reshape(-1), dtype=np.int64)
-
-
-def shown(x: Any) -> str:
-    """A value in a message: short, and in one line."""
-    try:
-        text = repr(x)
-    except Exception:  # a number of more digits than Python writes, or an object of somebody's own
-        text = ""
-    return text if 0 < len(text) <= 60 and text.isprintable() else f"a {type(x).__name__}"
-
-
-def whole(x: Any, what: str, least: int, most: int = 2**63 - 1) -> int:
-    """A whole number."""
-    if isinstance(x, (bool, np.bool_)) or not isinstance(x, (int, np.integer)):
-        raise TypeError(f"{what} is {shown(x)}; a whole number is wanted")
-    if x < least:
-        raise ValueError(f"{what} is {shown(x)}; at least {least} is wanted")
-    if x > most:
-        raise ValueError(f"{what} is {shown(x)}; {'a number below 2**63' if most == 2**63 - 1 else f'at most {most}'} is wanted")
-    return int(x)
-
-
-def real(x: Any, what: str) -> float:
-    """A number."""
-    if not isinstance(x, (bool, np.bool_, str, np.complexfloating)) and hasattr(x, "__float__") and not getattr(x, "ndim", 0):
-        try:
-            return float(x)
-        except OverflowError:
-            raise ValueError(f"{what} is {shown(x)}; a number below 1e308 is wanted") from None
-        except (TypeError, ValueError):
-            pass
-    raise TypeError(f"{what} is {shown(x)}; a number is wanted")
-
-
-def real_or_none(x: Any, what: str) -> float | None:
-    return None if x is None else real(x, what)
-
-
-def threads(x: Any) -> int | None:
-    """How many threads to use; None is one for each core."""
-    return None if x is None else whole(x, "threads", 1, _MOST_THREADS)
-
-
-def numbers(x: Any, what: str, count: int) -> npt.NDArray[np.float64] | None:
-    """One number a row."""
-    if x is None:
-        return None
-    array = float64(x, what)
-    if array.shape != (count,):
-        raise ValueError(f"the {what} have shape {array.shape}; one number a row, ({count},), is wanted")
-    return array
-
-
-def float64(x: Any, what: str) -> npt.NDArray[np.float64]:
-    """Numbers of any shape."""
-    try:
-        array = np.asarray(x)
-        if array.dtype.kind in "biufO":
-            return np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise TypeError(f"the {what} are not all numbers; one a row is wanted")
-
-
-def name(x: Any, fallback: str) -> str:
-    """What a report calls an input."""
-    if isinstance(x, (str, os.PathLike)):
-        return os.path.basename(os.fspath(x))
-    return fallback

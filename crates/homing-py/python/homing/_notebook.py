@@ -1,4 +1,4 @@
-"""Selections and diagnoses as notebooks show them."""
+"""Renders selections and diagnoses for notebooks."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ _STYLE = """<style>
 </style>"""
 
 
-def selection(made: Selection) -> str:
-    """A sentence, two curves, and the first picks with what each added."""
-    head = f"<b>{len(made):,} of {made.rows:,} rows</b> by <code>{escape(made.rule)}</code>, ρ = {made.noise_std:.3g}"
-    if made.ended != "count":
-        head += f" (ended by {escape(made.ended)})"
+def selection_html(picks: Selection) -> str:
+    """Renders a selection: a sentence, two curves, and a table of the first picks."""
+    head = f"<b>{len(picks):,} of {picks.rows:,} rows</b> by <code>{escape(picks.rule)}</code>, ρ = {picks.noise_std:.3g}"
+    if picks.ended != "count":
+        head += f" (ended by {escape(picks.ended)})"
     charts = ""
-    if len(made) > 1:
-        charts = _chart(made.information, 0.0, f"information: {made.information[-1]:.3g} nats", "#3572b0")
-        if made.variance_left is not None:
-            charts += _chart(made.variance_left, 1.0, f"variance left: {made.variance_left[-1]:.1%}", "#b5542c")
-    return framed(f'<p>{head}</p><div class="charts">{charts}</div>{_table(made)}')
+    if len(picks) > 1:
+        charts = _chart(picks.information, 0.0, f"information: {picks.information[-1]:.3g} nats", "#3572b0")
+        if picks.variance_left is not None:
+            charts += _chart(picks.variance_left, 1.0, f"variance left: {picks.variance_left[-1]:.1%}", "#b5542c")
+    return frame(f'<p>{head}</p><div class="charts">{charts}</div>{_table(picks)}')
 
 
-def framed(content: str) -> str:
-    """Content with the style that all of these have."""
+def frame(content: str) -> str:
+    """Wraps content in the style that all outputs share."""
     return f'<div class="homing">{_STYLE}{content}</div>'
 
 
 def _chart(values: npt.NDArray[np.float64], start: float, caption: str, colour: str) -> str:
-    """A curve over the picks, from its value before the first."""
+    """Renders a curve over the picks, starting with the value before the first pick."""
     line = np.concatenate([[start], values])
     line = line[:: max(1, len(line) // 400)]
     top = float(max(line.max(), 1e-300))
@@ -61,18 +61,18 @@ def _chart(values: npt.NDArray[np.float64], start: float, caption: str, colour: 
     )
 
 
-def _table(made: Selection) -> str:
-    gains, ids, left = made.gains, made.ids, made.variance_left
-    most = float(gains.max()) if len(made) else 1.0
+def _table(picks: Selection) -> str:
+    gains, ids, left = picks.gains, picks.ids, picks.variance_left
+    most = float(gains.max()) if len(picks) else 1.0
     head = "<th>rank</th><th>row</th>" + ("<th>id</th>" if ids else "") + "<th>score</th><th>gain, nats</th><th></th>"
     head += "" if left is None else "<th>variance left</th>"
     body = ""
-    for i in range(min(len(made), _SHOWN)):
+    for i in range(min(len(picks), _SHOWN)):
         width = 100 * gains[i] / most if most > 0 else 0
-        body += f"<tr><td>{i + 1}</td><td>{made.indices[i]}</td>" + (f"<td>{escape(ids[i])}</td>" if ids else "")
-        body += f"<td>{made.scores[i]:.4g}</td><td>{gains[i]:.3f}</td>"
+        body += f"<tr><td>{i + 1}</td><td>{picks.indices[i]}</td>" + (f"<td>{escape(ids[i])}</td>" if ids else "")
+        body += f"<td>{picks.scores[i]:.4g}</td><td>{gains[i]:.3f}</td>"
         body += f'<td class="bar"><i style="width:{width:.1f}%"></i></td>'
         body += "" if left is None else f"<td>{left[i]:.1%}</td>"
         body += "</tr>"
-    more = f"<p>and {len(made) - _SHOWN:,} more</p>" if len(made) > _SHOWN else ""
+    more = f"<p>and {len(picks) - _SHOWN:,} more</p>" if len(picks) > _SHOWN else ""
     return f"<table><tr>{head}</tr>{body}</table>{more}"

@@ -1,4 +1,4 @@
-"""A bar while rows are chosen, in terminals and notebooks."""
+"""Shows a progress bar in terminals and notebooks while rows are chosen."""
 
 from __future__ import annotations
 
@@ -12,22 +12,18 @@ from typing import Any, Protocol, TypeAlias
 
 from homing._inputs import shown
 
-Tell: TypeAlias = Callable[[int, int, int, float, float, "float | None"], "bool | None"]
-"""Told rank, number of picks asked for, row, score, information and variance left; False ends the selection."""
-
-
 @dataclass(frozen=True)
 class Pick:
-    """A row just chosen, as `progress` and `stop` are told of it."""
+    """A row that was just chosen; functions given as `progress` and `stop` are called with it."""
 
     rank: int
     """1 for the first pick."""
     count: int
-    """Picks asked for."""
-    index: int
+    """Number of requested picks."""
+    row: int
     """The row of the pool."""
     score: float
-    """What the rule gave it."""
+    """Score that the rule gave it."""
     information: float
     """Information about the targets from this and all earlier picks, in nats."""
     variance_left: float | None
@@ -35,7 +31,10 @@ class Pick:
 
 
 Progress: TypeAlias = "bool | Callable[[Pick], Any] | None"
-"""True for a bar, False for none, None for one where somebody looks, or a function that is told every pick."""
+"""True for a bar, False for none, None for a bar in terminals and notebooks, or a function that is called with every pick."""
+
+PickCallback: TypeAlias = Callable[["dict[str, Any]"], bool]
+"""The function that the core calls with the fields of every :class:`Pick`; the selection ends if it returns False."""
 
 
 class _Bar(Protocol):
@@ -45,10 +44,10 @@ class _Bar(Protocol):
 
 
 class _Line:
-    """A line on standard error, where there is no tqdm; it appears after so many seconds."""
+    """A progress line on standard error, if tqdm is not installed; it appears after `delay` seconds."""
 
     def __init__(self, total: int, delay: float) -> None:
-        self.total, self.done, self.said, self.is_shown = total, 0, "", False
+        self.total, self.done, self.note, self.is_shown = total, 0, "", False
         self.start = time.monotonic() + delay
 
     def update(self, n: int) -> None:
@@ -56,10 +55,10 @@ class _Line:
         is_new = self.done * 100 // self.total != (self.done - n) * 100 // self.total
         if is_new and time.monotonic() >= self.start:
             self.is_shown = True
-            print(f"\rchoosing {self.done}/{self.total} {self.said}", end="", file=sys.stderr, flush=True)
+            print(f"\rchoosing {self.done}/{self.total} {self.note}", end="", file=sys.stderr, flush=True)
 
     def set_postfix_str(self, s: str, refresh: bool) -> None:
-        self.said = s
+        self.note = s
 
     def close(self) -> None:
         if self.is_shown:
@@ -69,7 +68,7 @@ class _Line:
 def _bar(total: int, delay: float) -> _Bar:
     try:
         with warnings.catch_warnings():
-            # A notebook without widgets gets a bar of text.
+            # In a notebook without widgets, tqdm warns and shows a bar of text.
             warnings.simplefilter("ignore")
             from tqdm.auto import tqdm
     except ImportError:
@@ -79,43 +78,42 @@ def _bar(total: int, delay: float) -> _Bar:
 
 
 def _is_watched() -> bool:
-    """Whether somebody looks: a terminal, or a notebook."""
+    """Whether the output goes to a terminal or a notebook."""
     return "ipykernel" in sys.modules or sys.stderr.isatty()
 
 
 @contextmanager
-def telling(
+def pick_callback(
     progress: Progress,
-    stop: Callable[[Pick], Any] | None,
+    is_enough: Callable[[Pick], Any] | None,
     total: int,
-) -> Iterator[Tell | None]:
-    """What the core is to call with every pick; nothing where nobody listens.
+) -> Iterator[PickCallback | None]:
+    """Yields the function that the core calls with every pick; None if no call is needed.
 
-    The bar of ``progress=None`` appears after a second.
+    With ``progress=None``, the bar appears after a second.
     """
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise TypeError(f"progress is {shown(progress)}; True, False, None or a function of a Pick is wanted")
-    tell = progress if callable(progress) else None
+        raise TypeError(f"progress is {shown(progress)}; True, False, None or a function of a Pick is needed")
+    listener = progress if callable(progress) else None
     bar = None
-    if tell is None and (progress is True or (progress is None and _is_watched())):
+    if listener is None and (progress is True or (progress is None and _is_watched())):
         bar = _bar(total, 0.0 if progress else 1.0)
-    if tell is None and stop is None and bar is None:
+    if listener is None and is_enough is None and bar is None:
         yield None
         return
 
-    def told(*picked: Any) -> bool | None:
-        rank, count, index, score, information, left = picked
-        pick = Pick(rank, count, index, score, information, left)
+    def on_pick(fields: dict[str, Any]) -> bool:
+        pick = Pick(**fields)
         if bar is not None:
-            # Drawn by the update, as seldom as that likes.
-            bar.set_postfix_str(f"{information:.2f} nats", False)
+            # `update` draws the note, as often as the bar refreshes.
+            bar.set_postfix_str(f"{pick.information:.2f} nats", False)
             bar.update(1)
-        if tell is not None and tell(pick) is False:
+        if listener is not None and listener(pick) is False:
             return False
-        return not (stop is not None and stop(pick))
+        return not (is_enough is not None and is_enough(pick))
 
     try:
-        yield told
+        yield on_pick
     finally:
         if bar is not None:
             bar.close()

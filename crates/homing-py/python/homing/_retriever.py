@@ -1,41 +1,48 @@
-"""Rows for a query at test time: the nearest first, then those of them that teach most about it (SIFT)."""
+"""Retrieves rows for a query at test time: finds the nearest rows, then chooses those that teach most about it (SIFT)."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from homing import _inputs
 from homing._files import files_of
-from homing._select import select
+from homing._task import TaskData
 from homing._selection import Selection
+from homing._settings import Settings, check
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_ELSEWHERE = {"progress": "it shows no progress", "earlier_picks": "it answers every query independently"}
+"""Settings of :func:`homing.select` that a Retriever does not take."""
 
 _BLOCK = 1 << 26
-"""Numbers of a scan that are multiplied at once."""
+"""How many numbers of the index a scan multiplies at once."""
 
 _LONG = 1 << 15
-"""Candidates from which on a choice is long enough to be asked after every pick whether it is still wanted."""
+"""With more candidates than this, a choice takes so long that every pick checks whether the search was cancelled."""
 
 
 @dataclass(frozen=True, eq=False)
-class Retrieved:
-    """What was found for one query."""
+class Retrieval:
+    """The rows that were found for one query."""
 
     indices: npt.NDArray[np.int64]
     """The chosen rows of the index, first pick first."""
     scores: npt.NDArray[np.float64]
-    """What the rule gave each."""
+    """The score that the rule gave each row."""
     embeddings: npt.NDArray[np.float32]
-    """Their embeddings, a row each."""
+    """The embeddings of the chosen rows, one row per pick."""
     candidates: npt.NDArray[np.int64]
-    """The rows that were chosen among, nearest first."""
+    """The rows among which the rule chose, nearest first."""
     selection: Selection
     """The choice among the candidates."""
 
@@ -47,22 +54,23 @@ class Retrieved:
 
 
 class Retriever:
-    """Finds the rows that teach most about a query: the `K` nearest, and of those the `N` that a rule chooses.
+    """Finds the rows that teach most about a query: among the `K` nearest rows, a rule chooses `N`.
 
     Parameters
     ----------
     index
-        Embeddings as :func:`homing.select` takes them, or a Faiss index of any kind.
+        Embeddings in any form that :func:`homing.select` accepts, or a Faiss index of any kind.
     rule
-        How to choose among the nearest; ``vtl`` is SIFT's.
+        The rule that chooses among the nearest rows; SIFT uses ``vtl``.
     noise_var
-        ρ², SIFT's λ.
+        The noise variance ρ², which SIFT calls λ.
     also_opposite
-        With inner products, look among the nearest of the negated query too: a label there tells as much.
-    threads
-        Queries that are answered at once in :meth:`batch_search`.
+        Whether to include the rows nearest to the negated query, whose labels tell as much. This needs inner products.
+    settings
+        The keys of :class:`homing.Settings`, without `progress` and `earlier_picks`; `threads` is the number of queries that
+        :meth:`batch_search` answers at once.
 
-    A retriever keeps nothing of a query, so that threads may share it.
+    A retriever keeps no state between queries, so threads may share it.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -80,30 +88,30 @@ class Retriever:
         rule: str = "vtl",
         noise_var: float = 0.01,
         also_opposite: bool = False,
-        threads: int | None = None,
-        seed: int = 0,
+        **settings: Unpack[Settings],
     ) -> None:
+        check("a Retriever", settings, Settings, _ELSEWHERE)
         noise_var = _inputs.real(noise_var, "noise_var")
         if not noise_var > 0:
             raise ValueError(f"noise_var is {noise_var}; it must be a positive number")
-        self.rule, self.noise_var, self.also_opposite, self.seed = rule, noise_var, also_opposite, seed
-        self.threads = _inputs.threads(threads)
+        self.rule, self.noise_var, self.also_opposite, self.settings = rule, noise_var, also_opposite, settings
+        self.threads = _inputs.threads(settings.get("threads"))
         self._index: _Faiss | _Rows = _Faiss(index) if hasattr(index, "search_and_reconstruct") else _Rows(index)
 
-    def search(self, query: Any, N: int, K: int | None = None) -> Retrieved:
-        """Answers one query: a vector, or several that are targets together. Without `K`, all rows are candidates."""
+    def search(self, query: Any, N: int, K: int | None = None) -> Retrieval:
+        """Answers one query: a vector, or several vectors that are targets together. Without `K`, all rows are candidates."""
         return self._answer(self._queries(_inputs.floats(query, "query", self._index.columns)[None])[0], N, K, self.threads)
 
-    def batch_search(self, queries: Any, N: int, K: int | None = None) -> list[Retrieved]:
-        """Answers queries (n × d, or n × m × d for m vectors each), in their order."""
-        asked = self._queries(_inputs.floats(queries, "queries", self._index.columns))
-        given_up = Event()
+    def batch_search(self, queries: Any, N: int, K: int | None = None) -> list[Retrieval]:
+        """Answers several queries (n × d, or n × m × d for m vectors per query), in their order."""
+        vectors = self._queries(_inputs.floats(queries, "queries", self._index.columns))
+        cancelled = Event()
         with ThreadPoolExecutor(max_workers=self.threads or os.cpu_count()) as pool:
             try:
-                return list(pool.map(lambda query: self._answer(query, N, K, 1, given_up), asked))
+                return list(pool.map(lambda query: self._answer(query, N, K, 1, cancelled), vectors))
             except BaseException:
-                # Signals come to the main thread only; queries that wait are cancelled by map.
-                given_up.set()
+                # Only the main thread receives signals. `map` cancels the waiting queries; this cancels the running ones.
+                cancelled.set()
                 raise
 
     def _queries(self, queries: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -111,7 +119,7 @@ class Retriever:
             queries = queries[:, None]
         if queries.ndim != 3 or queries.shape[2] != self._index.dim:
             shape = queries.shape[1:]
-            raise ValueError(f"a query has shape {shape}; (m, {self._index.dim}) or ({self._index.dim},) is wanted")
+            raise ValueError(f"a query has shape {shape}; (m, {self._index.dim}) or ({self._index.dim},) is needed")
         with np.errstate(over="ignore"):
             singles = queries.astype(np.float32, copy=False)
         if not np.isfinite(singles).all():
@@ -119,32 +127,26 @@ class Retriever:
         return singles
 
     def _answer(
-        self, query: npt.NDArray[np.float32], N: int, K: int | None, threads: int | None, given_up: Event | None = None
-    ) -> Retrieved:
+        self, query: npt.NDArray[np.float32], N: int, K: int | None, threads: int | None, cancelled: Event | None = None
+    ) -> Retrieval:
         rows, embeddings = self._candidates(query, K)
         if not len(rows):
-            raise ValueError("the index answered the query with no row at all; raise nprobe, or fill the index")
-        if given_up is not None and given_up.is_set():
+            raise ValueError("the index returned no row for the query; raise nprobe, or add rows to the index")
+        if cancelled is not None and cancelled.is_set():
             raise CancelledError
-        chosen = select(
-            embeddings,
-            np.ascontiguousarray(query),
-            min(_inputs.whole(N, "N", 1), len(rows)),
-            self.rule,
-            noise_std=float(np.sqrt(self.noise_var)),
-            seed=self.seed,
-            threads=threads,
-            progress=False,
-            stop=(lambda _: given_up.is_set()) if given_up and len(rows) > _LONG else None,
-        )
-        chosen = replace(chosen, _files=self._index.files)
+        keep_going = (lambda _: not cancelled.is_set()) if cancelled and len(rows) > _LONG else False
+        task_data = TaskData(embeddings, np.ascontiguousarray(query), None, {})
+        task_data.files = self._index.files
+        settings: dict[str, Any] = {**self.settings, "rule": self.rule}
+        settings |= {"noise_std": float(np.sqrt(self.noise_var)), "threads": threads, "progress": keep_going}
+        chosen = task_data.select({**settings, "n": min(_inputs.whole(N, "N", 1), len(rows))})
         picks = chosen.indices
-        return Retrieved(rows[picks], chosen.scores, embeddings[picks], rows, chosen)
+        return Retrieval(rows[picks], chosen.scores, embeddings[picks], rows, chosen)
 
     def _candidates(
         self, query: npt.NDArray[np.float32], K: int | None
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """The K nearest to the mean of the query, each once, in the order of their nearness, with their embeddings."""
+        """Returns the K rows nearest to the mean of the query, nearest first and without duplicates, with their embeddings."""
         mean = query.mean(axis=0)
         if not self._index.rows:
             raise ValueError("the index is empty; add rows to it")
@@ -152,7 +154,7 @@ class Retriever:
         near, rows, embeddings = self._index.nearest(mean, count)
         if self.also_opposite:
             if not self._index.by_inner_product:
-                raise ValueError("also_opposite is for inner products; this index measures distances")
+                raise ValueError("also_opposite needs an index of inner products, but this one measures distances; leave it out")
             far, others, opposite = self._index.nearest(-mean, count)
             near, rows = np.concatenate([near, far]), np.concatenate([rows, others])
             embeddings = np.concatenate([embeddings, opposite])
@@ -164,7 +166,7 @@ class Retriever:
 
 
 class _Faiss:
-    """A Faiss index, of which some answers may be missing."""
+    """A Faiss index, which may return fewer rows than requested."""
 
     columns: list[str] | None
     files: tuple[str, ...]
@@ -186,8 +188,8 @@ class _Faiss:
             near, rows, embeddings = self.index.search_and_reconstruct(query[None], count)
         except RuntimeError as error:
             kind = type(self.index).__name__
-            raise ValueError(f"{kind} does not give rows back; wrap it in one that does, such as IndexIDMap2") from error
-        # Where an approximate index finds too few rows, the rest is -1; a row may come twice.
+            raise ValueError(f"{kind} cannot reconstruct its rows; wrap it in an index that can, such as IndexIDMap2") from error
+        # An approximate index fills missing rows with -1, and may return a row twice.
         found = np.flatnonzero(rows[0] >= 0)
         _, first = np.unique(rows[0][found], return_index=True)
         found = found[np.sort(first)]
@@ -195,19 +197,19 @@ class _Faiss:
 
 
 class _Rows:
-    """An array, scanned as a whole."""
+    """An array, all of which is scanned for every query."""
 
     by_inner_product = True
 
     def __init__(self, rows: Any) -> None:
         self.files = files_of(rows)
         if _is_npy(rows):
-            # Whether it is one that can be mapped, in the words that everything else is refused with.
+            # This refuses files that cannot be mapped, with the usual messages.
             _inputs.data(rows, "index")
             rows = np.load(rows, mmap_mode="r")
         array, self.columns = _inputs.named_floats(rows, "index")
         if array.ndim != 2 or not array.size:
-            raise ValueError(f"the index has shape {array.shape}; rows by columns are wanted")
+            raise ValueError(f"the index has shape {array.shape}; a matrix with one row per example is needed")
         self.array = array
         self.rows, self.dim = array.shape
 

@@ -1,4 +1,4 @@
-"""What a selection returns."""
+"""The result of a selection."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ import numpy.typing as npt
 
 from homing import _homing, _inputs, _notebook
 from homing._files import check_output
-from homing._homing import Task
 
 if TYPE_CHECKING:
     import pandas
 
 
 @dataclass(frozen=True)
-class Why:
+class PickReasons:
     """The reasons for one pick."""
 
     rank: int
-    index: int
+    row: int
     variance_removed: float
-    """Variance that this pick took from the targets, in all."""
+    """Variance that this pick removed from all targets together."""
     serves: list[tuple[int, float]]
-    """(target, share of `variance_removed`), most served first."""
+    """Targets that this pick serves: (target, share of `variance_removed`), largest share first."""
     nearest: list[tuple[int, float]]
-    """Targets most similar to it: (target, cosine)."""
+    """Targets that are most similar to this pick: (target, cosine)."""
     redundant: int
-    """Rows of the pool that are near-duplicates of it, and of no other pick more so."""
+    """Number of pool rows that are near-duplicates of this pick and are not closer to another pick."""
     redundant_example: tuple[int, float] | None
-    """The most similar of those: (row, cosine)."""
+    """The most similar of these rows: (row, cosine)."""
 
     def __str__(self) -> str:
-        text = f"{self.rank}. row {self.index}"
+        text = f"{self.rank}. row {self.row}"
         if self.serves:
             served = ", ".join(f"{target} ({share:.0%})" for target, share in self.serves[:3])
-            text += f" takes variance from target {served}"
+            text += f" removes variance from target {served}"
         if self.redundant:
-            text += f"; {self.redundant} rows like it are not worth picking any more"
+            text += f"; it makes {self.redundant} similar row{'' if self.redundant == 1 else 's'} redundant"
         return text
 
 
 @dataclass(frozen=True)
 class TargetStory:
-    """What happened to one target."""
+    """How the variance of one target changed."""
 
-    index: int
+    row: int
+    """The target's row number."""
     start_var: float
     """Variance before the first pick."""
     var: float
-    """Variance after the last."""
+    """Variance after the last pick."""
     best_pick: int
-    """Rank of the pick that took most of it; 0 where none took any."""
+    """Rank of the pick that removed most of it; 0 if no pick removed any."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why each row was picked, and what happened to each target."""
+    """Why each row was picked, and how the variance of each target changed."""
 
-    picks: list[Why]
+    picks: list[PickReasons]
     targets: list[TargetStory]
 
     def __str__(self) -> str:
@@ -71,50 +71,52 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection:
-    """The picks in order, and what they were made with."""
+    """The picks in order, and how they were made."""
 
     indices: npt.NDArray[np.int64]
     """The chosen rows, first pick first."""
     scores: npt.NDArray[np.float64]
-    """What the rule gave each of them when it was picked."""
+    """The score of each row when the rule picked it."""
     information: npt.NDArray[np.float64]
-    """Information about the targets from each pick and all before it, in nats."""
+    """Information about the targets from each pick and all earlier picks, in nats."""
     variance_left: npt.NDArray[np.float64] | None
     """Share of the targets' variance that is left after each pick; None without targets."""
     noise_var: float
-    """ρ²."""
+    """The noise variance ρ²."""
     rule: str
     ended: str
-    """Why there are no more: count, gain, variance, limits or asked."""
+    """Why the selection ended: count (all picks were made), gain or variance (see `Stop`), limits (quotas or the budget
+    allowed no more picks) or progress (a function given as `progress` or `stop` ended it)."""
     passes: int
-    """Passes over the pool that it took."""
+    """Number of passes over the pool."""
     guarantee: str | None
-    """What a greedy that is not exact promises."""
+    """What an inexact `greedy` guarantees; None if it is exact."""
     seconds: float
-    """What the core took."""
+    """Seconds that the core took."""
     rows: int
-    """Rows of the pool."""
+    """Number of rows of the pool."""
     seed: int
-    _default_noise: bool = field(default=True)
-    _names: tuple[str, str | None] = field(default=("an array", None))
-    _task: Task | None = field(default=None)
-    _ids: list[str] | None = field(default=None)
-    _files: tuple[str, ...] = field(default=())
+    ids: list[str] | None
+    """The ids of the chosen rows, if the pool is a file that has ids."""
+    _files: tuple[str, ...] = ()
+    # Copies and pickles drop it, because it holds the task and therefore the pool.
+    _core: _homing.Selection | None = field(default=None, init=False)
+
+    @classmethod
+    def _of(cls, core: _homing.Selection, files: tuple[str, ...]) -> Selection:
+        selection = cls(**core.fields(), _files=files)
+        object.__setattr__(selection, "_core", core)
+        return selection
 
     @property
     def noise_std(self) -> float:
-        """ρ."""
+        """The noise ρ of a label."""
         return float(np.sqrt(self.noise_var))
 
     @property
     def gains(self) -> npt.NDArray[np.float64]:
-        """What each pick added to the information, in nats."""
+        """Information that each pick added, in nats."""
         return np.diff(self.information, prepend=0.0)
-
-    @property
-    def ids(self) -> list[str] | None:
-        """The names that the pool's file gives to the chosen rows."""
-        return None if self._ids is None else [self._ids[row] for row in self.indices]
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -127,38 +129,35 @@ class Selection:
 
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.indices[:8])) + (", …" if len(self) > 8 else "")
-        told = f", {self.information[-1]:.3g} nats" if len(self) else ""
+        nats = f", {self.information[-1]:.3g} nats" if len(self) else ""
         left = "" if self.variance_left is None or not len(self) else f", {self.variance_left[-1]:.1%} of the variance left"
-        return f"Selection([{shown}], {len(self)} of {self.rows:,} rows by {self.rule}{told}{left})"
+        return f"Selection([{shown}], {len(self)} of {self.rows:,} rows by {self.rule}{nats}{left})"
 
     def _repr_html_(self) -> str:
-        return _notebook.selection(self)
+        return _notebook.selection_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The pool is not the selection's to carry; what was computed from it is.
-        return {**self.__dict__, "_task": None}
+        return {**self.__dict__, "_core": None}
 
-    def _asked(self) -> Task:
-        if self._task is None:
+    def _with_pool(self) -> _homing.Selection:
+        """Returns the core's selection, which has the pool."""
+        if self._core is None:
             raise ValueError("this selection was pickled or copied without its pool; select again to explain or report it")
-        return self._task
+        return self._core
 
     def explain(self, threads: int | None = None) -> Explanation:
-        """Says why each row was picked, which targets it serves, and what it makes redundant.
+        """Explains why each row was picked, which targets it serves, and which rows it makes redundant.
 
         >>> import homing, numpy as np
         >>> pool = np.array([[1, 0], [0.9, 0.1], [0, 1]], dtype=np.float32)
         >>> print(homing.select(pool, np.array([[0.8, 0.3]], dtype=np.float32), n=1).explain())
-        1. row 1 takes variance from target 0 (100%); 1 rows like it are not worth picking any more
+        1. row 1 removes variance from target 0 (100%); it makes 1 similar row redundant
         """
-        picks, targets = _homing.explain(self._asked(), self, _inputs.threads(threads))
-        return Explanation(
-            [Why(i + 1, int(self.indices[i]), *why) for i, why in enumerate(picks)],
-            [TargetStory(i, *story) for i, story in enumerate(targets)],
-        )
+        picks, targets = self._with_pool().explain(_inputs.threads(threads))
+        return Explanation([PickReasons(**pick) for pick in picks], [TargetStory(**target) for target in targets])
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The picks as a table: rank, index, score, information, gain, variance_left, and id where there are some."""
+        """Returns the picks as a table: rank, index, id (if there are ids), score, information, gain, variance_left."""
         try:
             import pandas
         except ImportError:
@@ -181,25 +180,16 @@ class Selection:
         labels: list[str] | None = None,
         threads: int | None = None,
     ) -> None:
-        """Writes a page that shows the picks and why; `ids` and `labels` name the rows of the pool on it."""
+        """Writes an HTML page that shows and explains the picks; `ids` and `labels` are those of all rows of the pool."""
         out = check_output(path, self._files)
-        named = None if ids is None else list(map(str, ids))
-        labelled = None if labels is None else list(map(str, labels))
-        for what, names in (("ids", named), ("labels", labelled)):
-            if names is not None and len(names) != self.rows:
-                raise ValueError(f"{len(names)} {what} for {self.rows} rows; give one a row")
-        page = _homing.report(
-            self._asked(),
-            self,
-            rule=self.rule,
-            seed=self.seed,
-            title=title,
-            pool_name=self._names[0],
-            targets_name=self._names[1],
-            noise_is_default=self._default_noise,
-            seconds=self.seconds,
-            ids=named,
-            labels=labelled,
-            threads=_inputs.threads(threads),
-        )
+        row_ids, row_labels = self._row_names("ids", ids), self._row_names("labels", labels)
+        page = self._with_pool().page(title=title, ids=row_ids, labels=row_labels, threads=_inputs.threads(threads))
         _homing.write_page(out, page)
+
+    def _row_names(self, what: str, names: list[str] | None) -> list[str] | None:
+        if names is None:
+            return None
+        texts = list(map(str, names))
+        if len(texts) != self.rows:
+            raise ValueError(f"{len(texts)} {what} for {self.rows} rows; give one per row")
+        return texts

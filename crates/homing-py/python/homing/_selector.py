@@ -1,4 +1,4 @@
-"""Choosing in a loop: pick, label, observe, pick again (Algorithm 1)."""
+"""Chooses rows in a loop: pick, label, observe, pick again (Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import mmap
 import os
 from collections.abc import Mapping
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,20 +16,28 @@ from homing._files import files_of
 from homing._homing import Data
 from homing._inputs import Embeddings, Rows
 from homing._progress import Progress
-from homing._question import Question, StopLike, column_of, observed_of
+from homing._task import TaskData, column_of, observed_of
 from homing._selection import Selection
+from homing._settings import Options, StopLike, check, split
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_ELSEWHERE = {"stop": "give it to next_batch", "earlier_picks": "it counts its own picks"}
+"""Options of :func:`homing.select` that a Selector does not take."""
 
 
 class Selector:
-    """A pool, and what is labelled of it so far.
+    """Chooses batches of a pool, and remembers which rows are labelled.
 
-    A batch counts as observed as soon as it is chosen: the next one is conditioned on it and offers none of its rows again.
-    :meth:`forget` gives rows back that did not get a label after all. The batches are those of one long call of
-    :func:`homing.select` with as many picks a round.
+    A batch counts as observed as soon as it is chosen: the next batch is conditioned on it and contains none of its rows.
+    :meth:`forget` returns rows that could not be labelled to the pool. Together, the batches equal the picks of one call of
+    :func:`homing.select` with the same number of picks per round.
 
-    Threads may share a selector: they take turns, and no two get the same row.
+    Threads may share a selector. They take turns, and no two receive the same row.
 
-    The arguments are those of :func:`homing.select`; `pool` may be replaced with :meth:`update` when a model embeds it anew.
+    The arguments are those of :func:`homing.select`, except `n`, `stop` and `earlier_picks`. :meth:`update` replaces the
+    embeddings after the model that computes them has changed.
 
     >>> import numpy as np, homing
     >>> rng = np.random.default_rng(0)
@@ -46,115 +54,91 @@ class Selector:
         rule: str = "itl",
         noise_std: float | None = None,
         observed: Rows | Embeddings | None = None,
-        probabilities: Embeddings | str | None = None,
-        groups: Any = None,
-        costs: Any = None,
-        seed: int = 0,
-        threads: int | None = None,
-        progress: Progress = None,
-        *,
-        quotas: int | Mapping[Any, int] | None = None,
-        budget: float | None = None,
-        observed_points: Embeddings | None = None,
-        **more: Any,
+        **options: Unpack[Options],
     ) -> None:
+        check("a Selector", options, Options, _ELSEWHERE)
+        inputs, settings = split(options)
         self._pool = pool
-        self._probabilities = probabilities
-        self._inputs: dict[str, Any] = {"groups": groups, "costs": costs}
-        self._settings: dict[str, Any] = {"rule": rule, "noise_std": noise_std, "seed": seed, "threads": threads}
-        self._settings["progress"] = progress
-        self._points = observed_points
-        self._quotas, self._budget = quotas, budget
-        for name, value in more.items():
-            if name in _INPUTS:
-                self._inputs[name] = value
-            elif name in _SETTINGS:
-                self._settings[name] = value
-            elif name == "stop":
-                raise TypeError("a Selector has no argument 'stop'; give it to next_batch")
-            else:
-                raise TypeError(f"a Selector has no argument {name!r}; it knows those of homing.select")
-        # The columns outlast the embeddings, which may be replaced.
-        for name, column in (("groups", groups), ("costs", costs)):
-            if isinstance(column, str):
-                self._inputs[name] = self._column(name, column)
+        self._inputs: dict[str, Any] = {**inputs}
+        self._settings: dict[str, Any] = {"rule": rule, "noise_std": noise_std, **settings}
+        # The columns are read now, because `update` may replace the table that has them.
+        for name in ("groups", "costs"):
+            if isinstance(self._inputs.get(name), str):
+                self._inputs[name] = self._column(name)
         self._picked: list[int] = []
         self._others: list[int] = []
         self._data: Data | None = None
         self._files = files_of(observed)
         self._lock, self._choosing = RLock(), False
         if observed is not None:
-            known, points = observed_of(observed, self._view())
-            if points is not None and observed_points is not None:
-                raise ValueError("observed and observed_points both hold embeddings; join them")
-            self._points = observed_points if points is None else points
-            self.observe(known)
+            rows, points = observed_of(observed, self._view())
+            if points is not None:
+                if self._inputs.get("observed_points") is not None:
+                    raise ValueError("observed and observed_points both hold embeddings; join them")
+                self._inputs["observed_points"] = points
+            self.observe(rows)
 
-    def _column(self, name: str, column: str) -> npt.NDArray[Any]:
+    def _column(self, name: str) -> npt.NDArray[Any]:
+        """Reads groups or costs from a column of the pool."""
+        column = self._inputs[name]
         if not isinstance(self._pool, (str, os.PathLike)):
             return np.asarray(column_of(self._pool, column, name))
-        named: dict[str, Any] = {name.removesuffix("s"): column}
-        file = _inputs.data(self._pool, "pool", column=self._inputs.get("embedding"), **named)
-        return np.asarray(getattr(file, name))
+        columns = {"embedding_column": self._inputs.get("embedding_column"), name: column}
+        return np.asarray(getattr(_inputs.data(self._pool, "pool", columns=columns), name))
 
     def _view(self) -> Data:
-        """The pool, looked at once."""
+        """Returns the pool's data, which is opened once."""
         if self._data is None:
-            self._data = self._question(None, None).pool
+            self._data = self._task_data(None, None).pool
         return self._data
 
-    def _question(self, targets: Embeddings | None, probabilities: Embeddings | None) -> Question:
-        quotas, groups = self._quotas_left()
-        inputs = {**self._inputs, "groups": groups}
-        likely = self._probabilities if probabilities is None else probabilities
-        known = [*self._others, *self._picked]
-        return Question(
-            self._pool if self._data is None or isinstance(likely, str) else self._data,
-            targets,
-            observed=np.array(known, dtype=np.int64),
-            observed_points=self._points,
-            probabilities=likely,
-            quotas=quotas,
-            **inputs,
-        )
+    def _task_data(self, targets: Embeddings | None, probabilities: Embeddings | None) -> TaskData:
+        inputs = {**self._inputs, "quotas": self._quotas_left()}
+        if probabilities is not None:
+            inputs["probabilities"] = probabilities
+        is_column = isinstance(inputs.get("probabilities"), str)
+        pool = self._pool if self._data is None or is_column else self._data
+        known = np.array([*self._others, *self._picked], dtype=np.int64)
+        return TaskData(pool, targets, known, split(inputs)[0])
 
-    def _quotas_left(self) -> tuple[Any, Any]:
-        """The quotas less what was picked already, and the groups."""
-        groups = self._inputs["groups"]
-        if self._quotas is None or groups is None:
-            return self._quotas, groups
+    def _quotas_left(self) -> Any:
+        """Returns the quotas minus the rows that were picked."""
+        quotas, groups = self._inputs.get("quotas"), self._inputs.get("groups")
+        if quotas is None or groups is None:
+            return quotas
         groups = np.asarray(groups)
         taken = dict(zip(*np.unique(groups[self._picked], return_counts=True))) if self._picked else {}
-        limits = self._quotas if isinstance(self._quotas, Mapping) else {name: self._quotas for name in np.unique(groups)}
-        return {name: max(0, most - int(taken.get(name, 0))) for name, most in limits.items()}, groups
+        limits = quotas if isinstance(quotas, Mapping) else {name: quotas for name in np.unique(groups)}
+        return {name: max(0, most - int(taken.get(name, 0))) for name, most in limits.items()}
 
     def _budget_left(self) -> float | None:
-        if self._budget is None or not self._picked:
-            return self._budget
+        budget: float | None = self._settings.get("budget")
+        if budget is None or not self._picked:
+            return budget
         costs = np.asarray(self._inputs["costs"], dtype=np.float64)
-        left = self._budget - float(costs[self._picked].sum())
+        left = budget - float(costs[self._picked].sum())
         if left <= 0:
             raise ValueError("the budget is spent; forget rows, or make a Selector with a larger one")
         return left
 
     @property
     def observed(self) -> npt.NDArray[np.int64]:
-        """The rows that are labelled, or about to be."""
+        """The rows that count as labelled: those that were observed and those that were picked."""
         with self._lock:
             return np.array([*self._others, *self._picked], dtype=np.int64)
 
     def observe(self, indices: Rows | None) -> None:
-        """Takes rows as labelled; those that are already stay so."""
+        """Marks rows as labelled. Rows that are labelled already stay so."""
         if indices is None:
             return
         with self._lock:
             named = _inputs.rows(indices, "observed rows", self._view().rows).tolist()
             known = {*self._others, *self._picked}
-            # A list of its own: a copy of the selector has the old one.
+            # A new list, because a copy of the selector shares the old one.
             self._others = [*self._others, *(row for row in dict.fromkeys(named) if row not in known)]
 
     def forget(self, indices: Rows) -> None:
-        """Takes rows as not labelled: they may be picked again."""
+        """Marks rows as not labelled, so that they may be picked again."""
         with self._lock:
             gone = set(_inputs.rows(indices, "forgotten rows", self._view().rows).tolist())
             for row in gone.difference(self._others, self._picked):
@@ -163,19 +147,19 @@ class Selector:
             self._picked = [row for row in self._picked if row not in gone]
 
     def update(self, pool: Embeddings, probabilities: Embeddings | None = None) -> None:
-        """Replaces the embeddings of the pool, whose rows stay who they are: after the model has learned."""
+        """Replaces the embeddings after the model has learned. The pool must have the same examples in the same order."""
         with self._lock:
-            column, old = self._inputs.get("embedding"), self._view()
-            data = _inputs.data(pool, "pool", column=column)
+            columns, old = {"embedding_column": self._inputs.get("embedding_column")}, self._view()
+            data = _inputs.data(pool, "pool", columns=columns)
             if data.columns and old.columns and sorted(data.columns) == sorted(old.columns):
-                # Points that were observed have the order of the first.
-                data = _inputs.data(pool, "pool", column=column, wanted=old.columns)
+                # Observed points have the column order of the first pool.
+                data = _inputs.data(pool, "pool", columns=columns, pool_columns=old.columns)
             rows = old.rows
             if data.rows != rows:
-                raise ValueError(f"the pool has {rows} rows, but {data.rows} came; its rows must stay who they are")
+                raise ValueError(f"the pool has {rows} rows, but the new embeddings have {data.rows}; give one row for each")
             self._pool, self._data = pool, data
             if probabilities is not None:
-                self._probabilities = probabilities
+                self._inputs = {**self._inputs, "probabilities": probabilities}
 
     def next_batch(
         self,
@@ -187,27 +171,24 @@ class Selector:
         stop: StopLike = None,
         observe: bool = True,
     ) -> Selection:
-        """Chooses the next `n` rows, given everything observed.
+        """Chooses the next `n` rows, conditioned on all observed rows.
 
-        `probabilities` are those of this round, for the rules that want them. With ``observe=False`` the rows are only looked
-        at: they are not taken as labelled.
+        `probabilities` are the class probabilities of this round, for the rules that need them. With ``observe=False``, the
+        rows are returned but not marked as labelled.
         """
-        settings = {**self._settings}
+        settings = {"picks_per_round": n, **self._settings, "n": n, "stop": stop}
         if progress is not None:
             settings["progress"] = progress
         with self._lock:
             if self._choosing:
-                raise ValueError("next_batch was called by what it tells its picks to; wait until it has returned")
+                raise ValueError("next_batch was called from a function that it calls with its picks; wait until it returns")
             self._choosing = True
             try:
-                question = self._question(targets, probabilities)
-                question.pool_name = _inputs.name(self._pool, "an array")
-                question.files = (*question.files, *self._files, *files_of(self._pool))
+                task_data = self._task_data(targets, probabilities)
+                task_data.files = (*task_data.files, *self._files, *files_of(self._pool))
                 if self._data is None:
-                    self._data = question.pool
-                batch = question.select(
-                    n, stop=stop, budget=self._budget_left(), made=len(self._picked), **{"round_size": n, **settings}
-                )
+                    self._data = task_data.pool
+                batch = task_data.select({**settings, "budget": self._budget_left(), "earlier_picks": len(self._picked)})
                 if observe:
                     self._picked = [*self._picked, *batch.indices.tolist()]
                 return batch
@@ -224,41 +205,36 @@ class Selector:
             state = {**self.__dict__, "_data": None, "_choosing": False}
         # A lock belongs to its process.
         del state["_lock"]
-        if _Mapped.can_hold(self._pool):
-            state["_pool"] = _Mapped(self._pool)
-        if isinstance(self._points, Data):
-            state["_points"] = self._points.to_numpy()
+        if _MappedFile.can_hold(self._pool):
+            state["_pool"] = _MappedFile(self._pool)
+        points = self._inputs.get("observed_points")
+        if isinstance(points, Data):
+            state["_inputs"] = {**self._inputs, "observed_points": points.to_numpy()}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = RLock()
-        if isinstance(self._pool, _Mapped):
+        if isinstance(self._pool, _MappedFile):
             self._pool = self._pool.open()
 
 
-class _Mapped:
-    """A memory-mapped array by its file, so that pickling does not copy it."""
+class _MappedFile:
+    """The file of a memory-mapped array, which is pickled instead of its numbers."""
 
     def __init__(self, array: np.memmap[Any, Any]) -> None:
         self.file, self.dtype, self.shape = str(array.filename), array.dtype, array.shape
-        # A slice of a mapped array has the offset of the whole; a map begins at a multiple of the system's pages.
+        # A slice of a mapped array has the offset of the whole array, and the mapping starts at a page boundary.
         whole: Any = array
         start = np.frombuffer(whole._mmap, np.uint8).ctypes.data
         self.offset = whole.offset - whole.offset % mmap.ALLOCATIONGRANULARITY + array.ctypes.data - start
 
     @staticmethod
     def can_hold(array: Any) -> bool:
-        """Whether these are the numbers of a file, in its order: a copy, or one changed in memory, is not."""
+        """Whether an array has the numbers of a file in their order. Copies and copy-on-write maps do not."""
         is_mapped = isinstance(array, np.memmap) and array.filename is not None and array.mode != "c"
         return is_mapped and array.flags.c_contiguous
 
     def open(self) -> npt.NDArray[Any]:
         return np.memmap(self.file, dtype=self.dtype, mode="r", offset=self.offset, shape=self.shape)
 
-
-_INPUTS = {
-    "kernel", "center", "forbidden", "noise_vars", "target_probabilities", "embedding", "id_column", "label_column",
-    "pool_access",
-}
-_SETTINGS = {"target_sample", "target_weights", "round_size", "beta", "repeat", "greedy", "engine"}

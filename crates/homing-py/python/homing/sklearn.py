@@ -1,8 +1,8 @@
-"""Selection with scikit-learn's manners."""
+"""A scikit-learn-style interface."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +12,24 @@ from sklearn.utils.validation import check_is_fitted
 from homing._inputs import Embeddings, Rows
 from homing._selection import Selection
 from homing._selector import Selector
+from homing._settings import Options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class TargetedSelector(BaseEstimator):  # type: ignore[misc]
-    """Chooses rows of X that teach most about some targets, batch after batch.
+    """Chooses the rows of X that teach most about some targets, in batches.
 
-    Parameters are those of :func:`homing.select`; `n_select` is the size of a batch.
+    `n_select` is the size of a batch. The other parameters are those of :func:`homing.select` that a parameter search would
+    vary; :meth:`fit` takes the rest.
 
     Attributes
     ----------
     indices_
-        All rows chosen so far, in their order.
+        All rows chosen so far, in the order of their choice.
     selection_
-        The last batch.
+        The last batch, as a :class:`homing.Selection`.
 
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
@@ -64,25 +69,22 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
         *,
         targets: Embeddings | None = None,
         observed: Rows | None = None,
-        **more: Any,
+        **options: Unpack[Options],
     ) -> TargetedSelector:
-        """Takes the pool, the targets, and what is labelled already; `y` is not looked at.
+        """Sets the pool, the targets, and the rows that are already labelled; `y` is ignored.
 
-        Further arguments are those of :class:`homing.Selector`: groups, quotas, costs, budget, forbidden.
+        The options are those of :class:`homing.Selector`, such as `groups`, `quotas`, `costs`, `budget` and `forbidden`.
         """
         self.targets_ = targets
-        self.selector_ = Selector(
-            X,
-            self.rule,
-            self.noise_std,
-            observed,
-            seed=self.seed,
-            threads=self.threads,
-            progress=False,
-            kernel=self.kernel,
-            center=self.center,
-            **more,
-        )
+        all_options: Options = {
+            "kernel": self.kernel,
+            "center": self.center,
+            "seed": self.seed,
+            "threads": self.threads,
+            "progress": False,
+            **options,
+        }
+        self.selector_ = Selector(X, self.rule, self.noise_std, observed, **all_options)
         self.pool_ = X
         view = self.selector_._view()
         self.n_features_in_, self.n_samples_ = view.dim, view.rows
@@ -98,32 +100,40 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
         probabilities: Embeddings | None = None,
         targets: Embeddings | None = None,
     ) -> npt.NDArray[np.int64]:
-        """The rows of the next batch; they count as labelled from then on.
+        """Returns the rows of the next batch, and marks them as labelled.
 
-        Rules of class probabilities take those of a fitted `estimator` with ``predict_proba``, or `probabilities` themselves.
+        Rules that need class probabilities use `probabilities`, or the ``predict_proba`` of a fitted `estimator`.
         """
         check_is_fitted(self, "selector_")
         if estimator is not None:
             probabilities = np.ascontiguousarray(estimator.predict_proba(self.pool_))
-        aim = self.targets_ if targets is None else targets
+        chosen_targets = self.targets_ if targets is None else targets
         with self.selector_._lock:
-            batch = self.selector_.next_batch(aim, self.n_select if n is None else n, probabilities=probabilities)
+            batch = self.selector_.next_batch(chosen_targets, self.n_select if n is None else n, probabilities=probabilities)
             self.selection_ = batch
             self.indices_ = np.concatenate([self.indices_, batch.indices])
         return batch.indices
 
-    def fit_select(self, X: Embeddings, y: Any = None, **more: Any) -> npt.NDArray[np.int64]:
-        """The first batch."""
-        return self.fit(X, y, **more).select()
+    def fit_select(
+        self,
+        X: Embeddings,
+        y: Any = None,
+        *,
+        targets: Embeddings | None = None,
+        observed: Rows | None = None,
+        **options: Unpack[Options],
+    ) -> npt.NDArray[np.int64]:
+        """Fits the selector and returns the first batch."""
+        return self.fit(X, y, targets=targets, observed=observed, **options).select()
 
     def observe(self, indices: Rows) -> TargetedSelector:
-        """Takes rows as labelled."""
+        """Marks rows as labelled."""
         check_is_fitted(self, "selector_")
         self.selector_.observe(indices)
         return self
 
     def forget(self, indices: Rows) -> TargetedSelector:
-        """Takes rows as not labelled."""
+        """Marks rows as not labelled."""
         check_is_fitted(self, "selector_")
         with self.selector_._lock:
             self.selector_.forget(indices)

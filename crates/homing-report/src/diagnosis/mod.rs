@@ -1,9 +1,7 @@
-//! What a pool can teach, how far picks have come, and what is guaranteed: as numbers, in words, and as a page.
+//! Diagnoses as sentences and as a page: what a pool can teach, what the picks have achieved, and what is guaranteed.
 
-mod numbers;
 mod page;
 mod words;
 
-pub use numbers::{Descent, Diagnosis, Question, Target, descent};
 pub use page::render;
-pub use words::{Names, checks, facts, guarantee, reach_note, verdict};
+pub use words::{Names, checks, facts, guarantee, plain_advice, reach_note, verdict, warnings};

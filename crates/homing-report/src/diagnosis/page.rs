@@ -1,17 +1,17 @@
-//! A diagnosis as a page.
+//! Renders a diagnosis as a page.
 
 use homing::Task;
+use homing::diagnose::{Descent, Diagnosis, TargetReach, descent};
 use serde::Serialize;
 
-use super::numbers::{Descent, Diagnosis, Target, descent};
-use super::words::{Names, checks, facts, guarantee, reach_note, verdict};
+use super::words::{Names, checks, facts, guarantee, reach_note, verdict, warnings};
 use crate::text::grouped;
 use crate::{Axis, Chart, Fact, Result, chart_at, render_page};
 
-/// Rows of the table of targets.
+/// Most rows in the table of targets.
 const MAX_TARGETS: usize = 200;
 
-/// What the template shows.
+/// Variables of `diagnosis.html`.
 #[derive(Serialize)]
 struct Page {
     title: &'static str,
@@ -19,7 +19,7 @@ struct Page {
     summary: String,
     warnings: Vec<String>,
     out_of_reach: f64,
-    taken: f64,
+    removed: f64,
     picks: usize,
     next_gain: f64,
     next_row: String,
@@ -27,89 +27,91 @@ struct Page {
     targets: Vec<Row>,
     target_count: usize,
     note: String,
-    ways: Vec<Way>,
-    ways_note: String,
+    curves: Vec<Curve>,
+    curves_note: String,
     facts: Vec<Fact>,
     checks: Vec<Fact>,
 }
 
-/// One target: its variances, and the shares of its prior variance.
+/// Variances of one target, and how its prior variance divides into shares.
 #[derive(Serialize)]
 struct Row {
     name: String,
-    gone: bool,
-    taken: f64,
-    open: f64,
-    lost: f64,
+    is_out_of_reach: bool,
+    /// Share that the picks removed.
+    removed: f64,
+    /// Share that further picks can remove.
+    reducible: f64,
+    out_of_reach: f64,
     prior: f64,
     irreducible: f64,
     labelled: f64,
     now: f64,
 }
 
-/// One target's variance over the picks.
+/// Chart of one target's variance over the number of picks.
 #[derive(Serialize)]
-struct Way {
+struct Curve {
     name: String,
     unit: String,
     chart: Chart,
 }
 
-/// The whole page.
+/// Renders the page of a diagnosis.
 pub fn render(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis) -> Result<String> {
-    let way = descent(task, diagnosis)?;
-    render_page("diagnosis.html", page(names, task, diagnosis, &way))
+    let descent = descent(task, diagnosis)?;
+    render_page("diagnosis.html", page(names, task, diagnosis, &descent))
 }
 
-fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, way: &Descent) -> Page {
+fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, descent: &Descent) -> Page {
     let rows = task.pool.rows();
     let (row_name, target) = (names.row, names.target);
-    let what = if diagnosis.picks > 0 { "the picks" } else { "what ITL would pick" };
-    let lost = !diagnosis.out_of_reach().is_empty();
+    let what = if diagnosis.picks > 0 { "the picks" } else { "the rows that ITL would pick" };
+    let any_out_of_reach = !diagnosis.out_of_reach().is_empty();
     let picks = if diagnosis.picks == 0 { String::new() } else { format!(" and {} picks", grouped(diagnosis.picks)) };
-    let mut warnings = diagnosis.warnings(rows);
-    if lost {
-        warnings.insert(0, verdict(diagnosis, rows, target));
+    let mut warnings = warnings(diagnosis, names.advice);
+    if any_out_of_reach {
+        warnings.insert(0, verdict(diagnosis, target));
     }
     Page {
         title: "What this pool can teach",
         version: env!("CARGO_PKG_VERSION"),
-        summary: if lost {
+        summary: if any_out_of_reach {
             format!("{} rows, {} targets{picks}", grouped(rows), grouped(diagnosis.targets.len()))
         } else {
-            format!("{} {} rows{picks}.", verdict(diagnosis, rows, target), grouped(rows))
+            format!("{} {} rows{picks}.", verdict(diagnosis, target), grouped(rows))
         },
         warnings,
         out_of_reach: diagnosis.mean_share(|target| target.labelled),
-        taken: diagnosis.mean_share(|target| target.prior - target.now),
+        removed: diagnosis.mean_share(|target| target.prior - target.now),
         picks: diagnosis.picks,
         next_gain: diagnosis.next.map_or(0.0, |next| next.value),
-        next_row: diagnosis.next.map_or_else(|| "every row is picked".into(), |next| row_name(next.row)),
+        next_row: diagnosis.next.map_or_else(|| "every row has been picked".into(), |next| row_name(next.row)),
         guarantee: guarantee(diagnosis),
-        targets: diagnosis.least_reachable().into_iter().take(MAX_TARGETS).map(|t| row(t, target(t.index))).collect(),
+        targets: diagnosis.least_reachable().into_iter().take(MAX_TARGETS).map(|t| row(t, target(t.row))).collect(),
         target_count: diagnosis.targets.len(),
-        note: reach_note(diagnosis, rows),
-        ways: ways(diagnosis, way, target),
-        ways_note: format!(
-            "Variance of a target over {what}, the floor η²_S that no label can pass, and the bound of Theorem 3.1’s proof, \
-             Var(f_x | y_B)·exp(2bΓ_n/κ) for the best b rows of its Markov boundary (Lemmas D.5 and D.6). Where the bound is the \
-             prior variance, it says nothing."
+        note: reach_note(diagnosis),
+        curves: curves(diagnosis, descent, target),
+        curves_note: format!(
+            "Each chart shows the variance of one target over {what}, the floor η²_S below which no label can bring it, and the \
+             bound from the proof of Theorem 3.1: Var(f_x | y_B)·exp(2bΓ_n/κ) for the best b rows of the target’s Markov boundary \
+             (Lemmas D.5 and D.6). A bound that equals the prior variance is uninformative."
         ),
         facts: facts(diagnosis, row_name),
-        checks: checks(diagnosis, rows),
+        checks: checks(diagnosis),
     }
 }
 
-fn row(target: &Target, name: String) -> Row {
-    // What the picks took, what is out of reach, and the rest; a sampled bound on the latter may overlap with the former.
-    let taken = target.share_reached();
-    let lost = target.share_out_of_reach().min(1.0 - taken);
+fn row(target: &TargetReach, name: String) -> Row {
+    // The share out of reach may be an upper bound from a sample, which can overlap with the share that the picks removed.
+    let removed = target.share_reached();
+    let out_of_reach = target.share_out_of_reach().min(1.0 - removed);
     Row {
         name,
-        gone: target.is_out_of_reach(),
-        taken,
-        open: 1.0 - taken - lost,
-        lost,
+        is_out_of_reach: target.is_out_of_reach(),
+        removed,
+        reducible: 1.0 - removed - out_of_reach,
+        out_of_reach,
         prior: target.prior,
         irreducible: target.irreducible,
         labelled: target.labelled,
@@ -117,16 +119,16 @@ fn row(target: &Target, name: String) -> Row {
     }
 }
 
-fn ways(diagnosis: &Diagnosis, way: &Descent, name: impl Fn(usize) -> String) -> Vec<Way> {
-    let one = |(place, &index): (usize, &usize)| {
-        let floor = diagnosis.targets[index].irreducible;
-        let along = |value: &dyn Fn(usize) -> f64| {
-            way.rounds.iter().enumerate().map(|(i, round)| (round.n as f64, value(i))).collect::<Vec<_>>()
+fn curves(diagnosis: &Diagnosis, descent: &Descent, name: impl Fn(usize) -> String) -> Vec<Curve> {
+    let curve = |(place, &target): (usize, &usize)| {
+        let floor = diagnosis.targets[target].irreducible;
+        let series = |value: &dyn Fn(usize) -> f64| {
+            descent.points.iter().enumerate().map(|(i, point)| (point.n as f64, value(i))).collect::<Vec<_>>()
         };
-        let variance = along(&|i| way.rounds[i].vars[index]);
-        let bound = along(&|i| way.rounds[i].bounds[place]);
-        let chart = chart_at(&Axis::Amount, [("variance", variance), ("bound", bound), ("floor", along(&|_| floor))])?;
-        Some(Way { name: format!("target {}", name(index)), unit: "σ²_n".into(), chart })
+        let variance = series(&|i| descent.points[i].vars[target]);
+        let bound = series(&|i| descent.points[i].bounds[place]);
+        let chart = chart_at(&Axis::Amount, [("variance", variance), ("bound", bound), ("floor", series(&|_| floor))])?;
+        Some(Curve { name: format!("target {}", name(target)), unit: "σ²_n".into(), chart })
     };
-    way.shown.iter().enumerate().filter_map(one).collect()
+    descent.targets.iter().enumerate().filter_map(curve).collect()
 }

@@ -1,50 +1,120 @@
-//! The numbers of a diagnosis in words: each with what it means, whether it is exact, and where the paper has it.
+//! Sentences about a diagnosis: its verdict, its warnings, and each number with its meaning and its place in the paper.
 
-use homing::NEAR;
+use homing::diagnose::{Advice, Diagnosis, NEAR, OUT_OF_REACH, Warning};
 
-use super::numbers::{Diagnosis, OUT_OF_REACH};
 use crate::Fact;
 use crate::text::{grouped, short};
 
-/// Targets that a sentence names.
-const NAMED: usize = 8;
+/// Most targets that a sentence lists by name.
+const MAX_NAMED: usize = 8;
 
-/// What rows and targets are called.
+/// Functions that name rows and targets and phrase advice.
 pub struct Names<'a> {
     pub row: &'a dyn Fn(usize) -> String,
     pub target: &'a dyn Fn(usize) -> String,
+    /// Phrases advice with the name that the reader's interface has for the setting.
+    pub advice: &'a dyn Fn(Advice) -> String,
 }
 
-/// One sentence about what a pool of so many rows cannot do.
-pub fn verdict(diagnosis: &Diagnosis, rows: usize, name: impl Fn(usize) -> String) -> String {
-    let lost = diagnosis.out_of_reach();
-    let all = diagnosis.targets.len();
-    if lost.is_empty() {
+/// Phrases advice without the name of a setting.
+pub fn plain_advice(advice: Advice) -> String {
+    match advice {
+        Advice::LowerNoise => "lower the noise".to_owned(),
+        Advice::RaiseNoise => "raise the noise".to_owned(),
+        Advice::SetNoise(std) => format!("try a noise of {}", short(std)),
+        Advice::Center => "try centring the embeddings".to_owned(),
+        _ => "change the settings".to_owned(),
+    }
+}
+
+/// Formats a large number for a sentence.
+fn rounded(x: f64) -> String {
+    if x < 1e6 { format!("{x:.0}") } else { format!("{x:.0e}") }
+}
+
+/// Turns a ratio into a factor of at least 1 and "larger" or "smaller".
+fn times(ratio: f64) -> (String, &'static str) {
+    if ratio > 1.0 { (rounded(ratio), "larger") } else { (rounded(1.0 / ratio), "smaller") }
+}
+
+/// Returns one sentence per warning.
+pub fn warnings(diagnosis: &Diagnosis, advice: &dyn Fn(Advice) -> String) -> Vec<String> {
+    diagnosis.warnings().iter().map(|warning| sentence(warning, diagnosis, advice)).collect()
+}
+
+fn sentence(warning: &Warning, diagnosis: &Diagnosis, advice: &dyn Fn(Advice) -> String) -> String {
+    let advice = warning.advice().map(advice).unwrap_or_default();
+    match *warning {
+        Warning::MuchNoise(relative) => format!(
+            "The noise ρ² is {} times the pool's mean variance, so labels carry almost no information; {advice}.",
+            rounded(relative)
+        ),
+        Warning::LittleNoise(relative) => format!(
+            "The noise ρ² is {relative:.0e} of the pool's mean variance, so one label fully determines a direction; {advice}."
+        ),
+        Warning::OtherNoise { factor, .. } => {
+            let (times, side) = times(factor);
+            format!("The values suggest a noise variance {times} times {side} than ρ²; {advice}.")
+        }
+        Warning::OtherScale(ratio) => {
+            let (times, side) = times(ratio);
+            format!(
+                "The targets' mean variance is {times} times {side} than the pool's; embed and scale both the same way."
+            )
+        }
+        Warning::LargeRow => {
+            "The largest row has more than 100 times the median variance and attracts picks; check it, or normalise the rows."
+                .to_owned()
+        }
+        Warning::CommonMean(share) => {
+            format!("{:.0} % of the pool's squared norm is its mean, which all rows share; {advice}.", 100.0 * share)
+        }
+        Warning::EmptyRows(count) => {
+            format!("{count} of {} rows have zero variance: nothing can be learned from them.", diagnosis.rows)
+        }
+        Warning::EmptyTargets(count) => format!(
+            "{count} of {} targets have zero variance: nothing can be learned about them.",
+            diagnosis.targets.len()
+        ),
+        Warning::ObservedAgain(count) => {
+            format!("{count} of the picks are among the observed rows: each counts as one more label.")
+        }
+        Warning::NearDuplicates(share) => {
+            format!("{:.0} % of the rows have a near-duplicate; remove duplicates to make the pool smaller.", 100.0 * share)
+        }
+        _ => advice,
+    }
+}
+
+/// Says in one sentence which targets the pool cannot teach.
+pub fn verdict(diagnosis: &Diagnosis, name: impl Fn(usize) -> String) -> String {
+    let out_of_reach = diagnosis.out_of_reach();
+    let (count, all) = (out_of_reach.len(), diagnosis.targets.len());
+    if count == 0 {
         return format!(
             "This pool can teach {}.",
             if all == 1 { "the target".into() } else { format!("all {} targets", grouped(all)) }
         );
     }
-    let names: Vec<String> = lost.iter().take(NAMED).map(|target| name(target.index)).collect();
-    let more = if lost.len() > NAMED { format!(" and {} more", grouped(lost.len() - NAMED)) } else { String::new() };
-    // Labels for a part of the pool leave more than labels for all of it.
-    let (can, labelled) = if diagnosis.labelled_rows < rows {
-        ("may not be able to", format!("labels for {} of its rows leave", grouped(diagnosis.labelled_rows)))
+    let names: Vec<String> = out_of_reach.iter().take(MAX_NAMED).map(|target| name(target.row)).collect();
+    let more = if count > MAX_NAMED { format!(" and {} more", grouped(count - MAX_NAMED)) } else { String::new() };
+    // Labels for a part of the pool leave more variance than labels for all of it.
+    let (can, labelled) = if diagnosis.labelled_rows < diagnosis.rows {
+        ("may not be able to", format!("{} of its rows", grouped(diagnosis.labelled_rows)))
     } else {
-        ("cannot", "labels for every row leave".to_owned())
+        ("cannot", "every row".to_owned())
     };
     format!(
-        "This pool {can} teach {} of {} targets ({}{more}): {labelled} {} more than {:.0} % of {} variance.",
-        grouped(lost.len()),
+        "This pool {can} teach {} of {} targets ({}{more}): with labels for {labelled}, more than {:.0} % of {} variance is left.",
+        grouped(count),
         grouped(all),
         names.join(", "),
-        if lost.len() == 1 { "it" } else { "them" },
         100.0 * OUT_OF_REACH,
-        if lost.len() == 1 { "its" } else { "their" },
+        if count == 1 { "its" } else { "their" },
     )
 }
 
-/// The guarantees and what they are made of.
+/// Lists the guarantees and the numbers from which they follow.
 pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
     let (n, batch) = (diagnosis.picks, diagnosis.batch.len());
     let what = batch_name(diagnosis);
@@ -65,7 +135,7 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
         fact(
             format!("Γ_{n}"),
             nats(diagnosis.objective.value),
-            "the most that one more observation tells about the targets".into(),
+            "most information about the targets that one more observation can add".into(),
             "exact",
             "Eq. 6",
         ),
@@ -73,19 +143,19 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
             Some(next) => {
                 fact("next pick".into(), id(next.row), format!("adds {}", nats(next.value)), "exact", "Eq. 1, 4")
             }
-            None => fact("next pick".into(), "none".into(), "every row is picked already".into(), "exact", "Eq. 4"),
+            None => fact("next pick".into(), "none".into(), "every row has been picked".into(), "exact", "Eq. 4"),
         },
         fact(
             format!("F({batch} rows)"),
             nats(diagnosis.information),
-            format!("what {what} tell about f at the targets, free of noise"),
+            format!("information of {what} about the noise-free f at the targets"),
             "exact",
             "Eq. 3",
         ),
         fact(
             format!("γ_{batch}"),
             format!("{} nats", between(gamma.lower, gamma.upper)),
-            "the most that so many rows tell about anything".into(),
+            format!("most information about f that any {batch} rows can have"),
             if gamma.is_exact() { "exact" } else { "greedy and bound" },
             "§2",
         ),
@@ -103,7 +173,7 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
         facts.push(fact(
             format!("γ_{batch}/{batch}"),
             nats(bound),
-            format!("bounds Γ_{} where the pool is among the targets", batch - 1),
+            format!("upper bound on Γ_{} if the pool is among the targets", batch - 1),
             "bound",
             "Eq. 7",
         ));
@@ -112,20 +182,22 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
     facts
 }
 
-/// What κ is about, and what its lower end says where that is next to nothing.
+/// Says what κ is, and why its lower bound is uninformative if it is close to zero.
 fn ratio_meaning(diagnosis: &Diagnosis, what: &str) -> String {
     let ratio = diagnosis.ratio;
     if ratio.is_exact() || ratio.lower >= 0.01 {
         return format!("submodularity ratio of {what}");
     }
-    format!("submodularity ratio of {what}; some row tells so little about the targets that its bound promises nothing")
+    format!(
+        "submodularity ratio of {what}; the lower bound is uninformative because some row says too little about the targets"
+    )
 }
 
 fn batch_name(diagnosis: &Diagnosis) -> &'static str {
     if diagnosis.picks > 0 { "the picks" } else { "ITL's next picks" }
 }
 
-/// The share of the best batch's information that the batch has at least.
+/// Returns the guaranteed share of the best batch's information.
 pub fn guarantee(diagnosis: &Diagnosis) -> Fact {
     let what = batch_name(diagnosis);
     let certified = diagnosis.information / diagnosis.capacity.upper;
@@ -134,9 +206,9 @@ pub fn guarantee(diagnosis: &Diagnosis) -> Fact {
     let share = if share.is_finite() { share.min(1.0) } else { 0.0 };
     let value = if share > 0.0 { format!("≥ {:.0} %", 100.0 * share) } else { "none".to_owned() };
     let meaning = if certified > by_ratio {
-        format!("{what} have this share of the best batch's information, whose bound is γ")
+        format!("{what} have at least this share of the best batch's information, which is at most γ")
     } else {
-        format!("{what}, if chosen by ITL, have this share of the best batch's information: 1 − e^−κ")
+        format!("if chosen by ITL, {what} have at least this share of the best batch's information: 1 − e^−κ")
     };
     Fact { name: "guarantee".into(), value, meaning, kind: "bound", place }
 }
@@ -145,19 +217,19 @@ fn theorem(diagnosis: &Diagnosis) -> Fact {
     let n = diagnosis.batch.len().max(1);
     let reducible = homing::theory::reducible_bound(&diagnosis.constants, diagnosis.capacity.upper, n);
     let (value, meaning) = match reducible {
-        None => ("unknown".to_owned(), "λ_min of a pool this large is not computed".to_owned()),
+        None => ("unknown".to_owned(), "the pool is too large to compute λ_min(K_SS)".to_owned()),
         Some(bound) if !bound.is_finite() => (
             "infinite".to_owned(),
-            "the pool's rows are linearly dependent: λ_min(K_SS) = 0, the theorem says nothing".to_owned(),
+            "the pool's rows are linearly dependent (λ_min(K_SS) = 0), so the theorem gives no bound".to_owned(),
         ),
-        Some(bound) => (short(bound), "bounds σ²_n − η²_S where the pool is among the targets".to_owned()),
+        Some(bound) => (short(bound), "upper bound on σ²_n − η²_S if the pool is among the targets".to_owned()),
     };
     Fact { name: format!("C·γ_{n}/√{n}"), value, meaning, kind: "bound", place: "Thm. 3.1" }
 }
 
-/// Whether noise and scale are sane.
-pub fn checks(diagnosis: &Diagnosis, rows: usize) -> Vec<Fact> {
-    let Diagnosis { scale, duplicates, fit, noise_var, .. } = diagnosis;
+/// Lists the checks of noise, scale and duplicates.
+pub fn checks(diagnosis: &Diagnosis) -> Vec<Fact> {
+    let Diagnosis { rows, scale, duplicates, fit, noise_var, .. } = diagnosis;
     let fact = |name: &str, value: String, meaning: String, kind: &'static str, place: &'static str| Fact {
         name: name.into(),
         value,
@@ -166,12 +238,16 @@ pub fn checks(diagnosis: &Diagnosis, rows: usize) -> Vec<Fact> {
         place,
     };
     let noise_from = if diagnosis.noise_is_default { "default" } else { "given" };
-    let times_of_pool = |value: f64, what: &str| {
+    let times_of_pool = |value: f64| {
         let times = value / scale.mean_var;
-        if times.is_finite() { format!("{} × the pool's{what}", short(times)) } else { "the pool has none".to_owned() }
+        if times.is_finite() {
+            format!("{} × the pool's mean variance", short(times))
+        } else {
+            "the pool has zero variance".to_owned()
+        }
     };
     let mut checks = vec![
-        fact("noise ρ²", short(*noise_var), times_of_pool(*noise_var, " mean variance"), noise_from, "Asm. B.2"),
+        fact("noise ρ²", short(*noise_var), times_of_pool(*noise_var), noise_from, "Asm. B.2"),
         fact(
             "variance of a row",
             short(scale.mean_var),
@@ -179,48 +255,48 @@ pub fn checks(diagnosis: &Diagnosis, rows: usize) -> Vec<Fact> {
             "exact",
             "App. D.1",
         ),
-        fact("variance of a target", short(scale.target_var), times_of_pool(scale.target_var, ""), "exact", "App. D.1"),
+        fact("variance of a target", short(scale.target_var), times_of_pool(scale.target_var), "exact", "App. D.1"),
         fact(
             "shared by all rows",
             format!("{:.0} %", 100.0 * scale.common_share),
-            "of the squared norm is the mean embedding".into(),
+            "share of the squared norm that comes from the mean embedding".into(),
             "exact",
             "–",
         ),
-        fact("exact duplicates", grouped(duplicates.exact), "rows equal an earlier one".into(), "exact", "–"),
+        fact("exact duplicates", grouped(duplicates.exact), "rows that equal an earlier row".into(), "exact", "–"),
         fact(
             "near-duplicates",
             format!("{:.0} %", 100.0 * duplicates.near_share),
-            format!("of {} rows correlate by {NEAR} or more with another", grouped(duplicates.looked_at)),
-            if duplicates.looked_at == rows { "exact" } else { "sample" },
+            format!("of {} rows have a correlation of {NEAR} or more with another row", grouped(duplicates.looked_at)),
+            if duplicates.looked_at == *rows { "exact" } else { "sample" },
             "–",
         ),
     ];
     if let Some(fit) = fit {
-        let said = if fit.at_edge { "; the best is at the edge of what was tried" } else { "" };
+        let edge = if fit.is_at_edge { "; the best value is at the edge of the range that was tried" } else { "" };
         checks.push(fact(
             "suggested ρ²",
             short(fit.noise_var),
             format!(
-                "--noise-std {}, by the marginal likelihood of {} values{said}",
+                "ρ = {}, by the marginal likelihood of {} values{edge}",
                 short(fit.noise_var.sqrt()),
                 grouped(fit.rows)
             ),
-            if fit.rows == rows { "exact" } else { "sample" },
+            if fit.rows == *rows { "exact" } else { "sample" },
             "App. B.2",
         ));
     }
     checks
 }
 
-/// What the columns of the table of targets are, and what they were computed from.
-pub fn reach_note(diagnosis: &Diagnosis, rows: usize) -> String {
+/// Explains the columns of the table of targets and says from how many rows they were computed.
+pub fn reach_note(diagnosis: &Diagnosis) -> String {
     let from = |used: usize| {
-        if used == rows { String::new() } else { format!(" (an upper bound, from {} rows)", grouped(used)) }
+        if used == diagnosis.rows { String::new() } else { format!(", an upper bound from {} rows", grouped(used)) }
     };
     format!(
-        "prior: σ²_0 = k(a, a). irreducible: η²_S, with f known on the whole pool{} (§3.1). whole pool: with every row labelled \
-         once{} (App. B.2). now: σ²_{} (App. B.2).",
+        "Variances of each target. prior: σ²_0 = k(a, a), before any label. irreducible: η²_S, if f were known on the whole \
+         pool{} (§3.1). whole pool: if every row were labelled once{} (App. B.2). now: σ²_{}, with the picks so far (App. B.2).",
         from(diagnosis.irreducible_rows),
         from(diagnosis.labelled_rows),
         diagnosis.picks,

@@ -11,8 +11,8 @@ use burn::tensor::ops::MaxPoolOptions;
 use crate::draw::{Draw, Dropout};
 use crate::network::Net;
 
-/// Three 3 × 3 convolutions (32, 64, 128 channels), each with ReLU and 2 × 2 max-pooling; a hidden layer of 256; a last layer
-/// without bias. Dropout of 0.25 before and 0.5 behind the hidden layer.
+/// Three 3 × 3 convolutions (32, 64, 128 channels), each with ReLU and 2 × 2 max-pooling; a hidden layer of 256; a last
+/// layer without bias. The dropout rate is 0.25 before the hidden layer and 0.5 after it.
 #[derive(Module, Debug)]
 pub struct Cnn {
     conv1: Conv2d,
@@ -28,7 +28,7 @@ pub(super) const CHANNELS: [usize; 3] = [32, 64, 128];
 pub(super) const HIDDEN: usize = 256;
 
 impl Cnn {
-    /// For images of `shape`, at least 8 × 8 pixels.
+    /// Draws a network for images of `shape`, which have at least 8 × 8 pixels.
     pub fn new(shape: [usize; 3], classes: usize, draw: &mut Draw) -> Self {
         let [first, second, third] = CHANNELS;
         Self {
@@ -68,7 +68,7 @@ impl Net for Cnn {
     }
 }
 
-/// The largest of every 2 × 2 pixels; an odd last row or column is left out.
+/// Takes the maximum of each 2 × 2 pixels; an odd last row or column is left out.
 fn halve(x: Tensor<4>) -> Tensor<4> {
     max_pool2d(x, MaxPoolOptions::new([2, 2]))
 }

@@ -1,4 +1,4 @@
-//! The last block of an EfficientNet, which learns.
+//! The last block of an EfficientNet, which is trainable.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::efficientnet::Activation;
 use crate::draw::{Draw, Dropout};
 use crate::network::Net;
 
-/// From feature maps to classes: a 1 × 1 convolution W (320 → 1,280), a norm with frozen statistics μ, σ and an affine γ, β
-/// that learns, an activation, the mean over all positions, which is h(x); a last layer with a bias.
+/// Maps feature maps to classes: a 1 × 1 convolution W (320 → 1,280), a norm with frozen statistics μ, σ and trainable γ, β,
+/// an activation, the mean over all positions, which is h(x), and a last layer with a bias.
 #[derive(Module, Debug)]
 pub struct LastBlock {
     /// Inputs × outputs.
@@ -25,12 +25,12 @@ pub struct LastBlock {
     start: Arc<Start>,
 }
 
-/// The weights that the block starts to learn from.
+/// Initial weights of the block.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
-    /// Row by row, inputs × outputs.
+    /// Weights of the convolution row by row, inputs × outputs.
     pub conv: Vec<f32>,
-    /// Of `conv`.
+    /// Shape of `conv`.
     pub shape: [usize; 2],
     pub gain: Vec<f32>,
     pub bias: Vec<f32>,
@@ -66,7 +66,7 @@ impl Net for LastBlock {
     fn hidden(&self, x: Tensor<2>, _: &mut Dropout<'_>) -> Tensor<2> {
         let ([inputs, outputs], positions) = (self.start.shape, self.start.positions);
         let [rows, _] = x.dims();
-        // The norm is folded into the matrix, which is smaller than what comes out: γ(Wx − μ)/σ + β = (γ/σ·W)x + (β − γ/σ·μ).
+        // The norm is folded into the matrix, which is smaller than the output: γ(Wx − μ)/σ + β = (γ/σ·W)x + (β − γ/σ·μ).
         let scale = self.gain.val() / self.deviation.clone();
         let shift = self.bias.val() - scale.clone() * self.mean.clone();
         let matrix = self.conv.val() * scale.unsqueeze_dim::<2>(0);

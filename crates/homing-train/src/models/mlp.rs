@@ -1,4 +1,4 @@
-//! A head on embeddings that someone else made.
+//! Classifiers on given embeddings.
 
 use burn::module::Module;
 use burn::nn::Linear;
@@ -8,7 +8,7 @@ use burn::tensor::activation::relu;
 use crate::draw::{Draw, Dropout};
 use crate::network::Net;
 
-/// Hidden layers with ReLU, or none, and a last layer with a bias.
+/// Any number of hidden layers with ReLU, and a last layer with a bias.
 #[derive(Module, Debug)]
 pub struct Mlp {
     hidden: Vec<Linear>,
@@ -16,7 +16,8 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// From `inputs` numbers over hidden layers of the given widths; none make a linear classifier.
+    /// Draws a network from `inputs` numbers over hidden layers of the given widths. Without hidden layers, it is a linear
+    /// classifier.
     pub fn new(inputs: usize, widths: &[usize], classes: usize, draw: &mut Draw) -> Self {
         let mut before = inputs;
         let mut layer = |&width: &usize| draw.linear(std::mem::replace(&mut before, width), width, true);

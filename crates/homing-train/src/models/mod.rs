@@ -1,81 +1,77 @@
-//! The networks that Homing brings.
+//! The built-in networks.
 
 mod cnn;
 pub mod efficientnet;
 mod extent;
 mod last_block;
 mod mlp;
+mod table;
+
+use std::ops::ControlFlow;
 
 use burn::tensor::Device;
 
 pub use cnn::Cnn;
 pub use last_block::LastBlock;
 pub use mlp::Mlp;
+pub(crate) use table::network_names;
+pub use table::{NETWORKS, NetworkEntry, NetworkName, learning_rate_help, network_help};
 
-use extent::Extent;
+use efficientnet::{EfficientNet, Trunk, cache_folder, feature_maps};
 
 use crate::draw::Draw;
-use crate::learner::Learner;
+use crate::learner::{Examples, Learner};
 use crate::network::Network;
 use crate::weights::parse;
-use crate::{Error, Result};
+use crate::{Error, Inputs, Remedy, Result};
 
-/// Pixels from 0 to 255 are seen as −1 to 1.
-const PIXELS: (f32, f32) = (127.5, 127.5);
-const AS_THEY_ARE: (f32, f32) = (0.0, 1.0);
+/// Scale of inputs that are not scaled.
+const UNSCALED: (f32, f32) = (0.0, 1.0);
 
-const NAMES: &str = "cnn, efficientnet-b0 or efficientnet-lite0 for images, linear or mlp:256,128 for rows of numbers";
-
-/// The network of a name for examples of `shape`: `cnn`, `linear`, or `mlp:WIDTHS`.
-pub fn network(name: &str, shape: &[usize], classes: usize, device: &Device) -> Result<Box<dyn Learner>> {
-    let draw = &mut Draw::new(0, 0, device);
-    let size = shape.iter().product();
-    let scale = if shape.len() == 3 { PIXELS } else { AS_THEY_ARE };
-    let rows = |widths: &[usize], draw: &mut Draw| -> Result<Box<dyn Learner>> {
-        Extent::mlp(size, widths, classes).check(name, shape)?;
-        Ok(Box::new(Network::new(Mlp::new(size, widths, classes, draw), device, scale)))
-    };
-    match (name, name.strip_prefix("mlp:").map(widths), shape) {
-        _ if classes == 0 => Err(Error::Setting("a network needs classes to tell apart; give two or more".into())),
-        ("cnn", _, &[channels, height, width]) if height >= 8 && width >= 8 => {
-            let shape = [channels, height, width];
-            Extent::cnn(shape, classes).check(name, &shape)?;
-            Ok(Box::new(Network::new(Cnn::new(shape, classes, draw), device, scale)))
-        }
-        ("cnn", ..) => Err(Error::Setting(format!(
-            "cnn takes images of at least 8 × 8 pixels, these are {shape:?}; give --size 8 or more, or --model linear"
-        ))),
-        ("linear", ..) => rows(&[], draw),
-        (_, Some(Some(widths)), _) => rows(&widths, draw),
-        _ => Err(Error::Setting(format!("there is no network {name:?}; use {NAMES}"))),
+/// Returns a network with random weights for examples of `shape`.
+///
+/// ```
+/// use homing_train::{device, models};
+///
+/// let network = models::network(&"mlp:8".parse()?, &[4], 3, &device("cpu")?)?;
+/// assert_eq!((network.classes(), network.weights()), (3, 4 * 8 + 8 + 8 * 3 + 3));
+/// # Ok::<(), homing_train::Error>(())
+/// ```
+pub fn network(name: &NetworkName, shape: &[usize], classes: usize, device: &Device) -> Result<Box<dyn Learner>> {
+    if classes == 0 {
+        return Err(Error::NoClasses);
     }
+    name.draw(shape, classes, device)
 }
 
-/// The last block of an EfficientNet with a head for `classes`, as a learner of feature maps.
-pub fn last_block(net: &efficientnet::EfficientNet, classes: usize, device: &Device) -> Box<dyn Learner> {
-    Box::new(Network::new(net.last_block(classes, &mut Draw::new(0, 0, device)), device, AS_THEY_ARE))
+/// Returns the last block of an EfficientNet with a random head for `classes`, as a learner of feature maps.
+pub fn last_block(net: &EfficientNet, classes: usize, device: &Device) -> Box<dyn Learner> {
+    Box::new(Network::new(net.last_block(classes, &mut Draw::new(0, 0, device)), device, UNSCALED))
 }
 
-/// The same with the head of the weights' file.
-pub fn pretrained(net: &efficientnet::EfficientNet, device: &Device) -> Result<Box<dyn Learner>> {
-    Ok(Box::new(Network::new(net.pretrained(device)?, device, AS_THEY_ARE)))
+/// Returns the last block of an EfficientNet with the head in the weights file.
+pub fn pretrained(net: &EfficientNet, device: &Device) -> Result<Box<dyn Learner>> {
+    Ok(Box::new(Network::new(net.pretrained(device)?, device, UNSCALED)))
 }
 
-/// Numbers above 0 with commas between them.
-fn widths(list: &str) -> Option<Vec<usize>> {
-    list.split(',').map(|width| width.trim().parse().ok().filter(|&width| width > 0)).collect()
+/// Returns the feature maps of all images of a set, from the user's cache or computed now. `progress` receives how many are
+/// computed, and their total number.
+pub fn cached_maps(trunk: &Trunk, images: &Inputs, progress: &mut dyn FnMut(usize, usize)) -> Result<Inputs> {
+    let rows: Vec<usize> = (0..images.len()).collect();
+    let maps = feature_maps(trunk, Examples { inputs: images, rows: &rows }, &cache_folder()?, |done| {
+        progress(done, rows.len());
+        ControlFlow::Continue(())
+    })?;
+    Ok(maps.expect("the progress function never stops the work"))
 }
 
-/// How many outputs a network with these weights, a safetensors file, has.
+/// Returns the number of outputs of a network with these weights, a safetensors file.
 pub fn outputs(weights: &[u8]) -> Result<usize> {
     match parse(weights)?.tensor(LAST).map(|tensor| tensor.shape().to_vec()).as_deref() {
         Ok(&[_, outputs]) if outputs > 0 => Ok(outputs),
-        _ => {
-            let reason = format!("they have no tensor {LAST}, inputs × outputs; give weights that a run has left");
-            Err(Error::Weights { reason })
-        }
+        _ => Err(Error::weights(format!("they have no tensor {LAST} of shape inputs × outputs"), Remedy::WeightsOfRun)),
     }
 }
 
-/// The last layer's weights.
+/// Tensor of the weights of the last layer.
 const LAST: &str = "last.weight";

@@ -1,11 +1,11 @@
-//! What a folder holds, to compare.
+//! Contents of folders, for comparisons.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-/// Every file under a folder with a hash of its bytes; how long things took is no result.
+/// Returns every file under a folder with a hash of its bytes, except `times.csv`, which differs from run to run.
 pub fn files(folder: &Path) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {

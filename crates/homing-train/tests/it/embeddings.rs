@@ -1,8 +1,10 @@
-//! The four kinds of embeddings against their definitions.
+//! Comparison of the kinds of embeddings with their definitions.
 
 use homing::Embeddings;
-use homing::laplace::{Approximation, Curvature, LastLayer, Mode};
-use homing_train::{Embedder, Examples, Inputs, Kind, Labelled, Learner, Lesson, Sigma, Sketch, Until};
+use homing::last_layer::{Approximation, Curvature, LastLayer, Mode};
+use homing_train::{
+    Embedder, EmbeddingKind, Examples, Inputs, LabelledExamples, Learner, Lesson, LessonEnd, Sigma, Sketch,
+};
 
 use crate::world::{Bars, cnn, mlp, noise};
 
@@ -10,8 +12,8 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// The kernel of a kind of embeddings between examples.
-fn kernel(network: &dyn Learner, examples: Examples<'_>, kind: Kind) -> impl Fn(usize, usize) -> f64 {
+/// Returns the kernel between examples for a kind of embedding.
+fn kernel(network: &dyn Learner, examples: Examples<'_>, kind: EmbeddingKind) -> impl Fn(usize, usize) -> f64 {
     let embedder = Embedder::new(network, kind, None);
     let embedded = embedder.embed(examples).unwrap();
     let points = embedded.points().unwrap();
@@ -25,7 +27,7 @@ fn kernel(network: &dyn Learner, examples: Examples<'_>, kind: Kind) -> impl Fn(
 fn the_outputs_are_the_last_layer_of_the_hidden_one() {
     let bars = Bars::new(5, 3, 0);
     let network = cnn(3, 1);
-    let look = network.look(bars.examples()).unwrap();
+    let prediction = network.predict(bars.examples()).unwrap();
     let weights = network.save().unwrap();
     let tensors = safetensors::SafeTensors::deserialize(&weights).unwrap();
     let last: Vec<f32> = tensors
@@ -35,19 +37,19 @@ fn the_outputs_are_the_last_layer_of_the_hidden_one() {
         .chunks_exact(4)
         .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
         .collect();
-    for (hidden, outputs) in look.hidden.chunks_exact(look.width).zip(look.outputs.chunks_exact(3)) {
+    for (hidden, outputs) in prediction.hidden.chunks_exact(prediction.width).zip(prediction.outputs.chunks_exact(3)) {
         for (class, output) in outputs.iter().enumerate() {
             let column: Vec<f32> = last.iter().skip(class).step_by(3).copied().collect();
             assert!((dot(hidden, &column) - f64::from(*output)).abs() < 1e-5);
         }
     }
-    let sums: Vec<f32> = look.probabilities().chunks_exact(3).map(|row| row.iter().sum()).collect();
+    let sums: Vec<f32> = prediction.probabilities().chunks_exact(3).map(|row| row.iter().sum()).collect();
     assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-6));
 }
 
 #[test]
 fn network_gradients_are_finite_differences() {
-    // f after a step along a weight is f before plus the gradient's share.
+    // A small step along one weight changes f by the gradient times the step.
     let inputs = Inputs::rows(4, noise(8, 1));
     let network = mlp(4, &[5], 3, 2);
     let at = Examples { inputs: &inputs, rows: &[0, 1] };
@@ -55,7 +57,7 @@ fn network_gradients_are_finite_differences() {
     let gradients = network.gradients(at, 1).unwrap();
     let per_class = gradients.len() / 3;
     assert_eq!(per_class, 4 * 5 + 5 + 5 * 3 + 3);
-    // Parameters in the order of the gradients: weight before bias, layer by layer.
+    // Parameters are in the order of the gradients: weight before bias, layer by layer.
     let names = ["hidden.0.weight", "hidden.0.bias", "last.weight", "last.bias"];
     let step = 1e-3;
     let mut place = 0;
@@ -65,7 +67,7 @@ fn network_gradients_are_finite_differences() {
             let outputs = |sign: f32| {
                 let mut moved = mlp(4, &[5], 3, 2);
                 moved.load(nudged(&weights, name, i, sign * step)).unwrap();
-                moved.look(at).unwrap().outputs
+                moved.predict(at).unwrap().outputs
             };
             let (up, down) = (outputs(1.0), outputs(-1.0));
             for class in 0..3 {
@@ -78,7 +80,7 @@ fn network_gradients_are_finite_differences() {
     }
 }
 
-/// Weights with one number moved.
+/// Returns weights with one number changed.
 fn nudged(weights: &[u8], name: &str, i: usize, by: f32) -> Vec<u8> {
     let tensors = safetensors::SafeTensors::deserialize(weights).unwrap();
     let tensor = tensors.tensor(name).unwrap();
@@ -91,36 +93,36 @@ fn nudged(weights: &[u8], name: &str, i: usize, by: f32) -> Vec<u8> {
 
 #[test]
 fn last_layer_gradients_are_their_part_of_the_network_gradients() {
-    // k of output gradients = gradient of one output with respect to the last layer, inner product.
+    // The kernel of output gradients is the inner product of the gradients of one output with respect to the last layer.
     let inputs = Inputs::rows(4, noise(12, 3));
     let network = mlp(4, &[5], 3, 4);
     let rows = [0, 1, 2];
     let at = Examples { inputs: &inputs, rows: &rows };
-    let kernel = kernel(&network, at, Kind::OutputGradient);
+    let kernel = kernel(&network, at, EmbeddingKind::OutputGradient);
     let full: Vec<Vec<f32>> = (0..3).map(|i| network.gradients(at, i).unwrap()).collect();
     let per_class = full[0].len() / 3;
     let last = per_class - (5 * 3 + 3)..per_class;
     for (i, j) in [(0, 0), (0, 1), (1, 2)] {
-        let want = dot(&full[i][last.clone()], &full[j][last.clone()]);
-        assert!((kernel(i, j) - want).abs() < 1e-5);
+        let expected = dot(&full[i][last.clone()], &full[j][last.clone()]);
+        assert!((kernel(i, j) - expected).abs() < 1e-5);
     }
 }
 
 #[test]
-fn loss_gradients_are_the_slope_of_the_loss_with_the_likeliest_label() {
-    // One step of plain gradient descent on −ln p_ŷ moves the last layer along the loss gradient (Eq. 22).
+fn loss_gradients_are_the_slope_of_the_loss_with_the_most_probable_label() {
+    // The loss gradient is that of −ln p_ŷ with respect to the last layer (Eq. 22).
     let inputs = Inputs::rows(4, noise(8, 5));
     let network = mlp(4, &[], 3, 6);
     let at = Examples { inputs: &inputs, rows: &[0, 1] };
-    let kernel = kernel(&network, at, Kind::LossGradient);
-    let look = network.look(at).unwrap();
-    let guesses = look.guesses();
+    let kernel = kernel(&network, at, EmbeddingKind::LossGradient);
+    let prediction = network.predict(at).unwrap();
+    let guesses = prediction.guesses();
     let weights = network.save().unwrap();
     let gradient = |row: usize| -> Vec<f32> {
         let loss = |weights: Vec<u8>| {
             let mut moved = mlp(4, &[], 3, 6);
             moved.load(weights).unwrap();
-            let p = moved.look(at).unwrap().probabilities()[3 * row + guesses[row] as usize];
+            let p = moved.predict(at).unwrap().probabilities()[3 * row + guesses[row] as usize];
             -f64::from(p).ln()
         };
         let slope = |name: &str, i: usize| {
@@ -130,22 +132,23 @@ fn loss_gradients_are_the_slope_of_the_loss_with_the_likeliest_label() {
     };
     let gradients = [gradient(0), gradient(1)];
     for (i, j) in [(0, 0), (0, 1), (1, 1)] {
-        let want = dot(&gradients[i], &gradients[j]);
-        assert!((kernel(i, j) - want).abs() < 1e-3, "{} {want}", kernel(i, j));
+        let expected = dot(&gradients[i], &gradients[j]);
+        assert!((kernel(i, j) - expected).abs() < 1e-3, "{} {expected}", kernel(i, j));
     }
 }
 
-/// Two examples of one class and one of another weigh ¾, ¾ and 1½ where the classes weigh the same.
+/// If all classes have the same weight, two examples of one class and one of another have the weights ¾, ¾ and 1½.
 #[test]
 fn sigma_is_of_the_loss_that_the_network_learns_from() {
     let inputs = Inputs::rows(4, noise(12, 7));
     let network = mlp(4, &[], 2, 8);
-    let learned = Labelled { examples: Examples { inputs: &inputs, rows: &[0, 1, 2] }, labels: &[1, 0, 1] };
-    let look = network.look(learned.examples).unwrap();
-    let (p, weights) = (look.probabilities(), network.last_layer());
+    let learned = LabelledExamples { examples: Examples { inputs: &inputs, rows: &[0, 1, 2] }, labels: &[1, 0, 1] };
+    let prediction = network.predict(learned.examples).unwrap();
+    let (p, weights) = (prediction.probabilities(), network.last_layer());
     let view = |values, dim| Embeddings::new(values, dim).unwrap();
-    let want = |shares: &[f64]| {
-        let layer = LastLayer::new(view(&look.hidden[..], 4), view(&p[..], 2), true).unwrap().weighted(shares).unwrap();
+    let expected = |shares: &[f64]| {
+        let layer =
+            LastLayer::new(view(&prediction.hidden[..], 4), view(&p[..], 2), true).unwrap().weighted(shares).unwrap();
         let curvature = Curvature::new(&layer, Approximation::Full).unwrap();
         let mode = Mode::new(&layer, view(&weights[..], 2), &[1, 0, 1]).unwrap();
         let precision = curvature.fit_prior(&mode).unwrap().precision;
@@ -153,9 +156,9 @@ fn sigma_is_of_the_loss_that_the_network_learns_from() {
     };
     for (reweight, shares) in [(true, [0.75, 1.5, 0.75]), (false, [1.0; 3])] {
         let sigma = Sigma::Laplace(Approximation::Full).covariance(&network, learned, reweight).unwrap().unwrap();
-        assert_eq!(sigma.dense().unwrap(), want(&shares));
+        assert_eq!(sigma.dense().unwrap(), expected(&shares));
     }
-    assert_ne!(want(&[0.75, 1.5, 0.75]), want(&[1.0; 3]));
+    assert_ne!(expected(&[0.75, 1.5, 0.75]), expected(&[1.0; 3]));
 }
 
 #[test]
@@ -171,11 +174,11 @@ fn a_sketch_keeps_inner_products_on_average() {
 fn every_kind_has_a_name() {
     for name in ["last-layer", "loss-gradient", "output-gradient", "network-gradient", "network-gradient:64", "outputs"]
     {
-        assert_eq!(name.parse::<Kind>().unwrap().to_string(), name);
+        assert_eq!(name.parse::<EmbeddingKind>().unwrap().to_string(), name);
     }
-    let message = "first-layer".parse::<Kind>().unwrap_err().to_string();
+    let message = "first-layer".parse::<EmbeddingKind>().unwrap_err().to_string();
     assert!(message.contains("use last-layer"), "{message}");
-    assert!("network-gradient:0".parse::<Kind>().is_err());
+    assert!("network-gradient:0".parse::<EmbeddingKind>().is_err());
 }
 
 #[test]
@@ -185,9 +188,11 @@ fn a_linear_classifier_fits_numbers() {
     let labels: Vec<u32> = numbers.chunks_exact(width).map(|row| u32::from(row[0] + row[3] > 0.0)).collect();
     let inputs = Inputs::rows(width, numbers);
     let rows: Vec<usize> = (0..count).collect();
-    let train = Labelled { examples: Examples { inputs: &inputs, rows: &rows }, labels: &labels };
+    let train = LabelledExamples { examples: Examples { inputs: &inputs, rows: &rows }, labels: &labels };
     let mut network = mlp(width, &[], 2, 0);
-    let until = Until::Epochs(200);
-    network.fit(&Lesson { train, valid: None, until, rate: 0.05, batch: 64, reweight: false, seed: 0 }).unwrap();
+    let until = LessonEnd::Epochs(200);
+    network
+        .fit(&Lesson { train, valid: None, until, learning_rate: 0.05, minibatch_size: 64, reweight: false, seed: 0 })
+        .unwrap();
     assert!(homing_train::accuracy(&network, train).unwrap() > 0.95);
 }

@@ -1,19 +1,19 @@
-//! Fitting, stopping, saving.
+//! Training, stopping and saving networks.
 
 use half::{bf16, f16};
-use homing_train::{Curve, Learner, Lesson, Network, Until, accuracy, models};
+use homing_train::{Learner, Lesson, LessonCurve, LessonEnd, Network, accuracy, models};
 
 use safetensors::tensor::{TensorView, serialize};
 use safetensors::{Dtype, SafeTensors};
 
 use crate::world::{Bars, cnn};
 
-fn lesson<'a>(train: &'a Bars, valid: Option<&'a Bars>, until: Until, seed: u64) -> Lesson<'a> {
+fn lesson<'a>(train: &'a Bars, valid: Option<&'a Bars>, until: LessonEnd, seed: u64) -> Lesson<'a> {
     let valid = valid.map(Bars::labelled);
-    Lesson { train: train.labelled(), valid, until, rate: 1e-3, batch: 16, reweight: true, seed }
+    Lesson { train: train.labelled(), valid, until, learning_rate: 1e-3, minibatch_size: 16, reweight: true, seed }
 }
 
-fn taught(until: Until, seed: u64) -> (Network<models::Cnn>, Curve) {
+fn trained(until: LessonEnd, seed: u64) -> (Network<models::Cnn>, LessonCurve) {
     let (train, valid) = (Bars::new(24, 3, 1), Bars::new(30, 3, 2));
     let mut network = cnn(3, 5);
     let curve = network.fit(&lesson(&train, Some(&valid), until, seed)).unwrap();
@@ -21,18 +21,18 @@ fn taught(until: Until, seed: u64) -> (Network<models::Cnn>, Curve) {
 }
 
 #[test]
-fn a_network_learns_what_it_is_shown() {
-    let (network, curve) = taught(Until::Epochs(12), 0);
+fn a_network_learns_its_examples() {
+    let (network, curve) = trained(LessonEnd::Epochs(12), 0);
     assert_eq!((curve.epochs.len(), curve.kept), (12, 12));
     assert!(curve.epochs[11].loss < 0.5 * curve.epochs[0].loss, "{curve:?}");
     let test = Bars::new(60, 3, 3);
     assert!(accuracy(&network, test.labelled()).unwrap() > 0.9);
 }
 
-/// A number in another type.
+/// Converts a number to the bytes of another type.
 type Number<'a> = &'a dyn Fn(f32) -> Vec<u8>;
 
-/// The same file with its numbers in another type.
+/// Converts the numbers of a weights file to another type.
 fn retyped(file: &[u8], dtype: Dtype, number: impl Fn(f32) -> Vec<u8>) -> Vec<u8> {
     let read = |data: &[u8]| -> Vec<u8> {
         data.as_chunks().0.iter().flat_map(|&bytes| number(f32::from_le_bytes(bytes))).collect()
@@ -44,11 +44,11 @@ fn retyped(file: &[u8], dtype: Dtype, number: impl Fn(f32) -> Vec<u8>) -> Vec<u8
 }
 
 #[test]
-fn weights_of_every_float_are_taken_and_others_refused() {
-    let (mut network, _) = taught(Until::Epochs(1), 0);
+fn weights_of_every_float_type_are_accepted_and_others_refused() {
+    let (mut network, _) = trained(LessonEnd::Epochs(1), 0);
     let saved = network.save().unwrap();
     let test = Bars::new(20, 3, 3);
-    let outputs = |network: &Network<models::Cnn>| network.look(test.examples()).unwrap().outputs;
+    let outputs = |network: &Network<models::Cnn>| network.predict(test.examples()).unwrap().outputs;
     let single = outputs(&network);
     let types: [(Dtype, Number<'_>, f32); 3] = [
         (Dtype::F64, &|number| f64::from(number).to_le_bytes().to_vec(), 0.0),
@@ -57,22 +57,22 @@ fn weights_of_every_float_are_taken_and_others_refused() {
     ];
     for (dtype, number, error) in types {
         network.start_from(retyped(&saved, dtype, number)).unwrap();
-        let apart = outputs(&network).iter().zip(&single).map(|(one, two)| (one - two).abs()).fold(0.0, f32::max);
-        assert!(apart <= error, "{dtype}: {apart}");
-        // It is a network like any other.
-        let lesson = lesson(&test, None, Until::Epochs(1), 0);
+        let difference = outputs(&network).iter().zip(&single).map(|(one, two)| (one - two).abs()).fold(0.0, f32::max);
+        assert!(difference <= error, "{dtype}: {difference}");
+        // The network can learn and be saved like any other.
+        let lesson = lesson(&test, None, LessonEnd::Epochs(1), 0);
         network.fit(&lesson).unwrap();
         assert_eq!(network.save().unwrap().len(), saved.len());
     }
     let integers = retyped(&saved, Dtype::I32, |number| (number as i32).to_le_bytes().to_vec());
     let message = network.load(integers).unwrap_err().to_string();
     assert!(message.contains("conv1.bias holds I32, not floats; save the weights as float32"), "{message}");
-    assert!(network.load(b"no file".to_vec()).unwrap_err().to_string().contains("is no safetensors file"));
+    assert!(network.load(b"no file".to_vec()).unwrap_err().to_string().contains("is not a safetensors file"));
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
-    let bytes = |seed| taught(Until::Epochs(2), seed).0.save().unwrap();
+    let bytes = |seed| trained(LessonEnd::Epochs(2), seed).0.save().unwrap();
     assert!(bytes(7) == bytes(7));
     assert!(bytes(7) != bytes(8));
     let mut network = cnn(3, 0);
@@ -86,7 +86,7 @@ fn the_same_seed_gives_the_same_bytes() {
 
 #[test]
 fn the_best_epoch_is_kept() {
-    let (network, curve) = taught(Until::ValidationDrops { patience: 2, most: 30 }, 1);
+    let (network, curve) = trained(LessonEnd::ValidationDrops { patience: 2, max_epochs: 30 }, 1);
     let valid = Bars::new(30, 3, 2);
     let best = curve.epochs.iter().map(|epoch| epoch.valid.unwrap()).fold(0.0, f64::max);
     assert_eq!(curve.epochs[curve.kept - 1].valid, Some(best));
@@ -96,22 +96,22 @@ fn the_best_epoch_is_kept() {
 
 #[test]
 fn weights_come_back_as_they_were() {
-    let (network, _) = taught(Until::Epochs(1), 0);
+    let (network, _) = trained(LessonEnd::Epochs(1), 0);
     let test = Bars::new(9, 3, 4);
     let mut other = cnn(3, 99);
     other.load(network.save().unwrap()).unwrap();
-    assert_eq!(other.look(test.examples()).unwrap().outputs, network.look(test.examples()).unwrap().outputs);
+    assert_eq!(other.predict(test.examples()).unwrap().outputs, network.predict(test.examples()).unwrap().outputs);
     let message = cnn(4, 0).load(network.save().unwrap()).unwrap_err().to_string();
     assert!(message.contains("last"), "{message}");
 }
 
 #[test]
 fn a_network_starts_again_from_what_it_was_given() {
-    let (taught, _) = taught(Until::Epochs(1), 0);
-    let weights = taught.save().unwrap();
+    let (trained_network, _) = trained(LessonEnd::Epochs(1), 0);
+    let weights = trained_network.save().unwrap();
     let mut network = cnn(3, 99);
     network.start_from(weights.clone()).unwrap();
-    network.fit(&lesson(&Bars::new(6, 3, 5), None, Until::Epochs(1), 0)).unwrap();
+    network.fit(&lesson(&Bars::new(6, 3, 5), None, LessonEnd::Epochs(1), 0)).unwrap();
     assert!(network.save().unwrap() != weights);
     network.restart(7);
     assert!(network.save().unwrap() == weights);
@@ -119,17 +119,17 @@ fn a_network_starts_again_from_what_it_was_given() {
 
 #[test]
 fn classes_weigh_the_same_however_many_examples_they_have() {
-    // With 30 examples of one class and 1 of another, the single one must not be drowned.
+    // With 30 examples of one class and 1 of another, the single example must still count.
     let all = Bars::new(60, 2, 1);
     let rows: Vec<usize> = (0..60).filter(|row| row % 2 == 0).chain([1]).collect();
     let labels: Vec<u32> = rows.iter().map(|&row| all.labels[row]).collect();
     let few = Bars { inputs: all.inputs.clone(), labels, rows };
     let loss = |reweight| {
         let mut network = cnn(2, 3);
-        let until = Until::Epochs(1);
-        network.fit(&Lesson { reweight, batch: 64, ..lesson(&few, None, until, 0) }).unwrap();
-        let look = network.look(homing_train::Examples { inputs: &few.inputs, rows: &[1] }).unwrap();
-        look.probabilities()[1]
+        let until = LessonEnd::Epochs(1);
+        network.fit(&Lesson { reweight, minibatch_size: 64, ..lesson(&few, None, until, 0) }).unwrap();
+        let prediction = network.predict(homing_train::Examples { inputs: &few.inputs, rows: &[1] }).unwrap();
+        prediction.probabilities()[1]
     };
     assert!(loss(true) > loss(false), "{} {}", loss(true), loss(false));
 }
@@ -137,6 +137,6 @@ fn classes_weigh_the_same_however_many_examples_they_have() {
 #[test]
 fn bad_lessons_are_refused() {
     let train = Bars::new(4, 4, 0);
-    let message = cnn(3, 0).fit(&lesson(&train, None, Until::Epochs(1), 0)).unwrap_err().to_string();
+    let message = cnn(3, 0).fit(&lesson(&train, None, LessonEnd::Epochs(1), 0)).unwrap_err().to_string();
     assert!(message.contains("example 3 has the label 3, but there are 3 classes"), "{message}");
 }

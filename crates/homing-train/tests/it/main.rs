@@ -1,4 +1,4 @@
-//! Networks, their embeddings and the loop.
+//! Tests of networks, their embeddings and the loop.
 
 mod embeddings;
 #[path = "../files/mod.rs"]

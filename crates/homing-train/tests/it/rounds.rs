@@ -1,31 +1,45 @@
-//! Algorithm 1: what a round does, and that interruptions leave no trace.
+//! Tests of Algorithm 1: what a round does, and that interruptions do not change the result.
 
 use std::fs;
 use std::path::Path;
 
-use homing_train::{Answer, Error, Known, Oracle, Problem, Round, Run, Settings, Sigma, Until, fine_tune};
+use homing_train::{
+    Answer, Candidates, ChoosingSettings, EmbeddingKind, Error, KnownLabels, LearningSettings, LessonEnd,
+    NamedStrategy, Oracle, Problem, RoundRecord, RuleRun, Settings, Sigma, fine_tune,
+};
 
 use crate::files::files;
 use crate::world::{Bars, cnn};
 
 fn settings() -> Settings {
     Settings {
-        rule: "itl".into(),
-        rounds: 4,
-        batch_size: 3,
-        candidates: "sample:40".into(),
-        targets_a_round: Some(4),
-        embedding: "last-layer".parse().unwrap(),
-        sigma: Sigma::Identity,
-        noise_std: Some(0.1),
-        condition: false,
-        scratch: false,
-        until: Until::Epochs(2),
-        rate: 1e-3,
-        step_size: 8,
-        reweight: true,
+        rule: "itl".parse().unwrap(),
+        choosing: ChoosingSettings {
+            rounds: 4,
+            picks_per_round: 3,
+            candidates: Candidates::Sample(40),
+            targets_per_round: Some(4),
+            embedding: EmbeddingKind::LastLayer,
+            sigma: Sigma::Identity,
+            noise_std: Some(0.1),
+            condition: false,
+        },
+        learning: LearningSettings {
+            until: LessonEnd::Epochs(2),
+            warm_start: true,
+            minibatch_size: 8,
+            unweighted_loss: false,
+        },
+        learning_rate: 1e-3,
         seed: 11,
     }
+}
+
+/// Returns the settings with a change.
+fn with(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = settings();
+    change(&mut settings);
+    settings
 }
 
 struct World {
@@ -37,7 +51,7 @@ struct World {
 }
 
 impl World {
-    /// Six kinds of bars, of which the first three are the task.
+    /// Makes six kinds of bars, the first three of which are the task.
     fn new() -> Self {
         let pool = Bars::new(120, 6, 1);
         let known = pool.labels.iter().copied().map(Some).collect();
@@ -61,9 +75,9 @@ impl World {
         }
     }
 
-    fn go(&self, settings: &Settings, folder: &Path, oracle: &mut dyn Oracle) -> Result<Vec<Round>, Error> {
+    fn go(&self, settings: &Settings, folder: &Path, oracle: &mut dyn Oracle) -> Result<Vec<RoundRecord>, Error> {
         let problem = self.problem();
-        let mut run = Run::open(folder, &problem, settings)?;
+        let mut run = RuleRun::open(folder, &problem, settings)?;
         let mut rounds = run.rounds().to_vec();
         fine_tune(&problem, settings, &mut cnn(3, 0), oracle, &mut run, |round, _| {
             rounds.push(round.clone());
@@ -73,12 +87,12 @@ impl World {
     }
 }
 
-/// Answers so often, then fails.
-struct Tired<'a>(Known<'a>, usize);
+/// An oracle that fails after a number of answers.
+struct FailingOracle<'a>(KnownLabels<'a>, usize);
 
-impl Oracle for Tired<'_> {
+impl Oracle for FailingOracle<'_> {
     fn label(&mut self, row: usize) -> Result<Answer, Error> {
-        self.1 = self.1.checked_sub(1).ok_or_else(|| Error::Setting("nobody answers".into()))?;
+        self.1 = self.1.checked_sub(1).ok_or(Error::NoAnswer)?;
         self.0.label(row)
     }
 }
@@ -87,7 +101,7 @@ impl Oracle for Tired<'_> {
 fn rounds_pick_new_rows_label_them_and_learn_the_task() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
-    let rounds = world.go(&settings(), folder.path(), &mut Known(&world.known)).unwrap();
+    let rounds = world.go(&settings(), folder.path(), &mut KnownLabels(&world.known)).unwrap();
     assert_eq!(rounds.len(), 4);
     let picked: Vec<usize> = rounds.iter().flat_map(|round| &round.picks).map(|pick| pick.row).collect();
     let mut once = picked.clone();
@@ -97,7 +111,7 @@ fn rounds_pick_new_rows_label_them_and_learn_the_task() {
     for pick in rounds.iter().flat_map(|round| &round.picks) {
         assert_eq!(pick.label, world.known[pick.row]);
     }
-    // The network learns from the picks of the task alone.
+    // The network learns only from the picks that belong to the task.
     let of_task = picked.iter().filter(|&&row| world.pool.labels[row] < 3).count();
     assert_eq!(rounds[3].learned, of_task);
     assert!(rounds.iter().all(|round| round.accuracy.is_some()));
@@ -111,49 +125,50 @@ fn rounds_pick_new_rows_label_them_and_learn_the_task() {
 #[test]
 fn an_interrupted_run_ends_with_the_same_bytes() {
     let world = World::new();
-    for scratch in [true, false] {
-        let settings = Settings { scratch, ..settings() };
+    for warm_start in [false, true] {
+        let settings = with(|settings| settings.learning.warm_start = warm_start);
         let unbroken = tempfile::tempdir().unwrap();
-        world.go(&settings, unbroken.path(), &mut Known(&world.known)).unwrap();
-        let want = files(unbroken.path());
-        // Interrupted while the 1st, 2nd, … example is being labelled, and once more after each of the following two.
+        world.go(&settings, unbroken.path(), &mut KnownLabels(&world.known)).unwrap();
+        let expected = files(unbroken.path());
+        // The run is interrupted three times, each time after a third of the answers.
         for answers in [0, 1, 4, 8] {
             let broken = tempfile::tempdir().unwrap();
             for _ in 0..3 {
-                let error =
-                    world.go(&settings, broken.path(), &mut Tired(Known(&world.known), answers / 3)).unwrap_err();
-                assert_eq!(error.to_string(), "nobody answers");
+                let error = world
+                    .go(&settings, broken.path(), &mut FailingOracle(KnownLabels(&world.known), answers / 3))
+                    .unwrap_err();
+                assert!(matches!(error, Error::NoAnswer), "{error}");
             }
-            world.go(&settings, broken.path(), &mut Known(&world.known)).unwrap();
-            assert_eq!(files(broken.path()), want, "after {answers} answers");
+            world.go(&settings, broken.path(), &mut KnownLabels(&world.known)).unwrap();
+            assert_eq!(files(broken.path()), expected, "after {answers} answers");
         }
-        // A second call finds nothing to do.
-        world.go(&settings, unbroken.path(), &mut Tired(Known(&world.known), 0)).unwrap();
-        assert_eq!(files(unbroken.path()), want);
+        // A second call has nothing to do.
+        world.go(&settings, unbroken.path(), &mut FailingOracle(KnownLabels(&world.known), 0)).unwrap();
+        assert_eq!(files(unbroken.path()), expected);
     }
 }
 
 #[test]
-fn leftovers_of_a_crash_are_cleared_away() {
+fn temporary_files_of_a_killed_process_are_removed() {
     let world = World::new();
     let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    world.go(&settings(), whole.path(), &mut Known(&world.known)).unwrap();
-    let two = Settings { rounds: 2, ..settings() };
-    world.go(&two, broken.path(), &mut Known(&world.known)).unwrap();
-    // As if killed between writing the network of round 3 and its record, in the middle of another file.
+    world.go(&settings(), whole.path(), &mut KnownLabels(&world.known)).unwrap();
+    let two = with(|settings| settings.choosing.rounds = 2);
+    world.go(&two, broken.path(), &mut KnownLabels(&world.known)).unwrap();
+    // The process was killed between the network of round 3 and its record, in the middle of writing another file.
     fs::write(broken.path().join("model-0003.safetensors"), b"half").unwrap();
     fs::write(broken.path().join(".homing-aB3xYz"), b"half").unwrap();
     fs::write(broken.path().join("rounds/.homing-000000"), b"half").unwrap();
-    world.go(&settings(), broken.path(), &mut Known(&world.known)).unwrap();
+    world.go(&settings(), broken.path(), &mut KnownLabels(&world.known)).unwrap();
     assert_eq!(files(broken.path()), files(whole.path()));
 }
 
 #[test]
-fn files_that_the_run_did_not_make_stay() {
+fn files_that_the_run_did_not_create_stay() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
-    let two = Settings { rounds: 2, ..settings() };
-    world.go(&two, folder.path(), &mut Known(&world.known)).unwrap();
+    let two = with(|settings| settings.choosing.rounds = 2);
+    world.go(&two, folder.path(), &mut KnownLabels(&world.known)).unwrap();
     let own = [
         "model-notes.txt",
         "model-best.safetensors",
@@ -164,34 +179,34 @@ fn files_that_the_run_did_not_make_stay() {
         "rounds/.homing-",
     ];
     own.iter().for_each(|name| fs::write(folder.path().join(name), "mine").unwrap());
-    world.go(&settings(), folder.path(), &mut Known(&world.known)).unwrap();
+    world.go(&settings(), folder.path(), &mut KnownLabels(&world.known)).unwrap();
     for name in own {
         assert_eq!(fs::read(folder.path().join(name)).unwrap(), b"mine", "{name}");
     }
 }
 
-/// JSON has no such number.
+/// JSON stores NaN as null.
 #[test]
-fn a_lesson_whose_loss_was_no_number_can_be_taken_up() {
+fn a_run_with_a_loss_of_nan_can_be_resumed() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
-    let two = Settings { rounds: 2, ..settings() };
-    world.go(&two, folder.path(), &mut Known(&world.known)).unwrap();
+    let two = with(|settings| settings.choosing.rounds = 2);
+    world.go(&two, folder.path(), &mut KnownLabels(&world.known)).unwrap();
     let path = folder.path().join("rounds/0002.json");
     let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     record["curve"]["epochs"][1]["loss"] = serde_json::Value::Null;
     record["picks"][0]["score"] = serde_json::Value::Null;
     fs::write(&path, record.to_string()).unwrap();
-    let rounds = world.go(&settings(), folder.path(), &mut Known(&world.known)).unwrap();
+    let rounds = world.go(&settings(), folder.path(), &mut KnownLabels(&world.known)).unwrap();
     assert!(rounds[1].curve.as_ref().unwrap().epochs[1].loss.is_nan() && rounds[1].picks[0].score.is_nan());
 }
 
 #[test]
-fn skipped_examples_are_not_asked_for_again_and_not_learned_from() {
+fn skipped_examples_are_not_picked_again_and_not_learned_from() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
     let nothing = vec![None; world.known.len()];
-    let rounds = world.go(&settings(), folder.path(), &mut Known(&nothing)).unwrap();
+    let rounds = world.go(&settings(), folder.path(), &mut KnownLabels(&nothing)).unwrap();
     assert!(rounds.iter().all(|round| round.learned == 0 && round.curve.is_none()));
     let rows: std::collections::BTreeSet<usize> = rounds.iter().flat_map(|r| &r.picks).map(|pick| pick.row).collect();
     assert_eq!(rows.len(), 12);
@@ -202,13 +217,14 @@ fn candidates_come_from_three_sources() {
     let world = World::new();
     for candidates in ["all", "sample:30", "nearest:30"] {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings { candidates: candidates.into(), rounds: 2, ..settings() };
-        let rounds = world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap();
+        let settings = with(|settings| {
+            settings.choosing.candidates = candidates.parse().unwrap();
+            settings.choosing.rounds = 2;
+        });
+        let rounds = world.go(&settings, folder.path(), &mut KnownLabels(&world.known)).unwrap();
         assert_eq!(rounds.iter().map(|round| round.picks.len()).sum::<usize>(), 6, "{candidates}");
     }
-    let folder = tempfile::tempdir().unwrap();
-    let settings = Settings { candidates: "some".into(), ..settings() };
-    let error = world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap_err().to_string();
+    let error = "some".parse::<Candidates>().unwrap_err().to_string();
     assert!(error.contains("use all, sample:1000 or nearest:1000"), "{error}");
 }
 
@@ -217,7 +233,7 @@ fn a_pool_that_is_used_up_ends_the_run() {
     let mut world = World::new();
     world.pool.rows.truncate(5);
     let folder = tempfile::tempdir().unwrap();
-    let rounds = world.go(&settings(), folder.path(), &mut Known(&world.known)).unwrap();
+    let rounds = world.go(&settings(), folder.path(), &mut KnownLabels(&world.known)).unwrap();
     assert_eq!(rounds.iter().map(|round| round.picks.len()).collect::<Vec<_>>(), [3, 2]);
 }
 
@@ -226,15 +242,24 @@ fn every_rule_and_embedding_runs() {
     let world = World::new();
     for entry in homing::STRATEGIES {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings { rule: entry.name.into(), rounds: 1, until: Until::Epochs(1), ..settings() };
-        world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap();
+        let settings = with(|settings| {
+            settings.rule = entry.name.parse().unwrap();
+            settings.choosing.rounds = 1;
+            settings.learning.until = LessonEnd::Epochs(1);
+        });
+        world.go(&settings, folder.path(), &mut KnownLabels(&world.known)).unwrap();
     }
     for embedding in ["last-layer", "loss-gradient", "output-gradient", "network-gradient:128", "outputs"] {
         for condition in [false, true] {
             let folder = tempfile::tempdir().unwrap();
             let embedding = embedding.parse().unwrap();
-            let settings = Settings { embedding, condition, rounds: 2, until: Until::Epochs(1), ..settings() };
-            world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap();
+            let settings = with(|settings| {
+                settings.choosing.embedding = embedding;
+                settings.choosing.condition = condition;
+                settings.choosing.rounds = 2;
+                settings.learning.until = LessonEnd::Epochs(1);
+            });
+            world.go(&settings, folder.path(), &mut KnownLabels(&world.known)).unwrap();
         }
     }
 }
@@ -245,29 +270,38 @@ fn every_covariance_runs_and_changes_the_scores() {
     let scores = |sigma: &str, embedding: &str| -> Vec<f64> {
         let folder = tempfile::tempdir().unwrap();
         let (sigma, embedding) = (sigma.parse().unwrap(), embedding.parse().unwrap());
-        let settings = Settings { sigma, embedding, rounds: 3, ..settings() };
-        let rounds = world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap();
+        let settings = with(|settings| {
+            settings.choosing.sigma = sigma;
+            settings.choosing.embedding = embedding;
+            settings.choosing.rounds = 3;
+        });
+        let rounds = world.go(&settings, folder.path(), &mut KnownLabels(&world.known)).unwrap();
         rounds.iter().flat_map(|round| &round.picks).map(|pick| pick.score).collect()
     };
     for embedding in ["last-layer", "loss-gradient"] {
         let plain = scores("identity", embedding);
         for sigma in ["laplace-diagonal", "laplace-kronecker", "laplace-damped", "laplace-full"] {
-            let under = scores(sigma, embedding);
-            assert_eq!(under[..3], plain[..3], "nothing is learned before the first round");
-            assert_ne!(under, plain, "{sigma} {embedding}");
+            let with_sigma = scores(sigma, embedding);
+            assert_eq!(with_sigma[..3], plain[..3], "nothing is learned before the first round");
+            assert_ne!(with_sigma, plain, "{sigma} {embedding}");
         }
     }
 }
 
-/// It is defined on loss gradients, whatever the others look at.
+/// BADGE is defined on loss gradients, whatever the embeddings of other rules are.
 #[test]
 fn badge_makes_its_own_embeddings() {
     let world = World::new();
     let picks = |embedding: &str, sigma: &str| -> Vec<usize> {
         let folder = tempfile::tempdir().unwrap();
         let (sigma, embedding) = (sigma.parse().unwrap(), embedding.parse().unwrap());
-        let settings = Settings { rule: "badge".into(), sigma, embedding, rounds: 3, ..settings() };
-        let rounds = world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap();
+        let settings = with(|settings| {
+            settings.rule = "badge".parse().unwrap();
+            settings.choosing.sigma = sigma;
+            settings.choosing.embedding = embedding;
+            settings.choosing.rounds = 3;
+        });
+        let rounds = world.go(&settings, folder.path(), &mut KnownLabels(&world.known)).unwrap();
         rounds.iter().flat_map(|round| &round.picks).map(|pick| pick.row).collect()
     };
     let plain = picks("last-layer", "identity");
@@ -276,24 +310,28 @@ fn badge_makes_its_own_embeddings() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_refused() {
+fn invalid_settings_are_refused() {
     let world = World::new();
     let refused = |settings: Settings| {
         let folder = tempfile::tempdir().unwrap();
-        world.go(&settings, folder.path(), &mut Known(&world.known)).unwrap_err().to_string()
+        world.go(&settings, folder.path(), &mut KnownLabels(&world.known)).unwrap_err().to_string()
     };
     let sigma = "laplace-full".parse().unwrap();
-    let message = refused(Settings { sigma, embedding: "outputs".parse().unwrap(), ..settings() });
+    let message = refused(with(|settings| {
+        settings.choosing.sigma = sigma;
+        settings.choosing.embedding = "outputs".parse().unwrap();
+    }));
     assert!(message.contains("use it with last-layer"), "{message}");
-    let message = refused(Settings { batch_size: 0, ..settings() });
-    assert!(message.contains("at least one pick"), "{message}");
-    let message = refused(Settings { until: Until::ValidationDrops { patience: 1, most: 9 }, ..settings() });
+    let message = refused(with(|settings| settings.choosing.picks_per_round = 0));
+    assert!(message.contains("the number of picks per round is 0; set picks_per_round to at least 1"), "{message}");
+    let message =
+        refused(with(|settings| settings.learning.until = LessonEnd::ValidationDrops { patience: 1, max_epochs: 9 }));
     assert!(message.contains("needs validation examples"), "{message}");
-    let message = refused(Settings { noise_std: Some(0.0), ..settings() });
+    let message = refused(with(|settings| settings.choosing.noise_std = Some(0.0)));
     assert!(message.contains("the noise is 0"), "{message}");
-    let message = refused(Settings { rounds: 0, ..settings() });
+    let message = refused(with(|settings| settings.choosing.rounds = 0));
     assert!(message.contains("from 1 to"), "{message}");
-    let message = refused(Settings { rule: "itll".into(), ..settings() });
+    let message = "itll".parse::<NamedStrategy>().unwrap_err().to_string();
     assert!(message.contains("itl"), "{message}");
     assert!("laplace".parse::<Sigma>().unwrap_err().to_string().contains("laplace-kronecker"));
 }

@@ -1,10 +1,10 @@
-//! Small data and networks to test with.
+//! Small data sets and networks for tests.
 
-use homing_train::{Draw, Examples, Inputs, Labelled, Network, device, models};
+use homing_train::{Draw, Examples, Inputs, LabelledExamples, Network, device, models};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// 8 × 8 images of `classes` kinds: a bright bar at a place of its own, with noise.
+/// Noisy 8 × 8 images; each class has a bright bar at a different place.
 pub struct Bars {
     pub inputs: Inputs,
     pub labels: Vec<u32>,
@@ -30,8 +30,8 @@ impl Bars {
         Examples { inputs: &self.inputs, rows: &self.rows }
     }
 
-    pub fn labelled(&self) -> Labelled<'_> {
-        Labelled { examples: self.examples(), labels: &self.labels }
+    pub fn labelled(&self) -> LabelledExamples<'_> {
+        LabelledExamples { examples: self.examples(), labels: &self.labels }
     }
 }
 
@@ -41,7 +41,7 @@ pub fn cnn(classes: usize, seed: u64) -> Network<models::Cnn> {
     Network::new(net, &device, (127.5, 127.5))
 }
 
-/// Rows of `width` numbers for a classifier with the given hidden layers.
+/// Returns a classifier of rows of `width` numbers, with the given hidden layers.
 pub fn mlp(width: usize, hidden: &[usize], classes: usize, seed: u64) -> Network<models::Mlp> {
     let device = device("cpu").unwrap();
     let net = models::Mlp::new(width, hidden, classes, &mut Draw::new(seed, 0, &device));

@@ -1,9 +1,9 @@
-"""Golden numbers for the EfficientNets, from torchvision's and timm's own modules.
+"""Golden numbers for the EfficientNets, computed with the modules of torchvision and timm.
 
     python efficientnet.py efficientnet_lite0.safetensors > efficientnet.json
 
-It needs torch, torchvision, timm and safetensors. Images and random weights are formulas (`noise`, `weights`), so that
-the Rust tests make the same ones.
+This script needs torch, torchvision, timm and safetensors. Images and random weights come from formulas (`noise`,
+`weights`), which the Rust tests repeat.
 """
 
 import json
@@ -20,7 +20,7 @@ torch.manual_seed(0)
 
 
 def fnv(text):
-    """FNV-1a, 64 bits."""
+    """FNV-1a hash, 64 bits."""
     hash = 0xCBF29CE484222325
     for byte in text.encode():
         hash = (hash ^ byte) * 0x100000001B3 % 2**64
@@ -28,7 +28,7 @@ def fnv(text):
 
 
 def noise(name, count):
-    """Numbers from -1 to 1: the low half of the name's hash, plus the position, mixed (lowbias32)."""
+    """Returns numbers from -1 to 1: the low half of the name's hash plus the position, mixed with lowbias32."""
     x = np.uint32(fnv(name) % 2**32) + np.arange(count, dtype=np.uint32) * np.uint32(2654435761)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         x = (x ^ (x >> np.uint32(shift))) * np.uint32(factor)
@@ -37,8 +37,8 @@ def noise(name, count):
 
 
 def weights(shapes):
-    """Random weights by name: norms near the identity, the others of variance 2 / inputs."""
-    made = {}
+    """Returns random weights by name: norms near the identity, other layers with variance 2 / inputs."""
+    tensors = {}
     for name, shape in shapes.items():
         u = noise(name, math.prod(shape))
         if name.endswith("running_var"):
@@ -48,12 +48,12 @@ def weights(shapes):
             values = (1 if one else 0) + 0.1 * u
         else:
             values = math.sqrt(6 / math.prod(shape[1:])) * u
-        made[name] = torch.tensor(values.astype(np.float32).reshape(shape))
-    return made
+        tensors[name] = torch.tensor(values.astype(np.float32).reshape(shape))
+    return tensors
 
 
 def image():
-    """3 x 224 x 224 pixels from 0 to 255: waves and some noise."""
+    """Returns 3 x 224 x 224 pixels from 0 to 255: waves and some noise."""
     c, y, x = np.meshgrid(np.arange(3), np.arange(224), np.arange(224), indexing="ij")
     waves = np.sin(0.05 * (c + 1) * x) + np.cos(0.03 * (c + 2) * y)
     grain = noise("image", 3 * 224 * 224).reshape(3, 224, 224)
@@ -65,13 +65,13 @@ def shapes(model):
 
 
 def names_hash(model):
-    """Of all names and shapes, so that a table of names can be checked as a whole."""
+    """Returns a hash of all names and shapes, against which the tests check their table of names."""
     lines = sorted(f"{name} {'x'.join(map(str, shape))}\n" for name, shape in shapes(model).items())
     return f"{fnv(''.join(lines)):016x}"
 
 
 def figures(features, logits):
-    """The five largest logits with their places; every 97th logit; every 1,601st number of the feature maps."""
+    """Returns the five largest logits with their positions, every 97th logit and every 1,601st feature."""
     logits, features = logits.flatten().double(), features.flatten().double()
     top = torch.topk(logits, 5)
     return {
@@ -91,7 +91,7 @@ def run(model, before_last, x):
 
 
 def lite0(path, x):
-    """timm's tf_efficientnet_lite0 with the weights of the file, renamed; inputs (x - 127) / 128."""
+    """Runs timm's tf_efficientnet_lite0 with the renamed weights of the file and inputs (x - 127) / 128."""
     model = timm.create_model("tf_efficientnet_lite0", pretrained=False).eval()
     given = safetensors.torch.load_file(path)
     layers = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2", "_fc": "classifier"}
@@ -116,7 +116,7 @@ def lite0(path, x):
 
 
 def b0(model, before_last, x):
-    """With random weights; inputs as ImageNet's mean and deviation have it."""
+    """Runs a B0 with random weights; inputs are scaled with the mean and deviation of ImageNet."""
     model.load_state_dict(weights(shapes(model)), strict=False)
     mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
     x = (x / 255 - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)

@@ -1,5 +1,5 @@
-//! Rows as embeddings of real data are, and what a process of its own says of time and memory.
-#![allow(dead_code)] // a bench uses a part of it
+//! Rows that resemble embeddings of real data, and measurements of time and memory in a separate process.
+#![allow(dead_code, reason = "each bench uses only a part of it")]
 
 use std::ops::Range;
 use std::process::Command;
@@ -8,40 +8,40 @@ use homing::{Embeddings, Points};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The numbers that this program prints when it is run with these arguments.
+/// Runs this program with the given arguments, and returns the numbers that it prints.
 pub fn child(arguments: &[&str]) -> Vec<f64> {
-    let this = std::env::current_exe().expect("a program has a path");
-    let output = Command::new(this).args(arguments).output().expect("it ran before");
-    let said = String::from_utf8(output.stdout).expect("numbers");
-    said.split_whitespace().map(|number| number.parse().expect("numbers")).collect()
+    let program = std::env::current_exe().expect("a program has a path");
+    let output = Command::new(program).args(arguments).output().expect("the program can be run");
+    let text = String::from_utf8(output.stdout).expect("the program prints numbers");
+    text.split_whitespace().map(|number| number.parse().expect("the program prints numbers")).collect()
 }
 
-/// A figure of this process in kB; zero where the system does not tell.
+/// Returns a figure of this process in kB; zero if the system does not report it.
 pub fn status(name: &str) -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0.0)
 }
 
-/// Processor time of all threads; none where the system does not tell.
+/// Returns the processor time of all threads; `None` if the system does not report it.
 pub fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     let ticks: Vec<f64> = text.rsplit(')').next()?.split_whitespace().skip(11).take(2).flat_map(str::parse).collect();
     Some(ticks.iter().sum::<f64>() / 100.0)
 }
 
-/// Unit vectors in clusters with a decaying spectrum, as embeddings of real data have, and class probabilities.
+/// Clustered unit vectors with a decaying spectrum, like embeddings of real data, and class probabilities.
 pub struct Data {
     dim: usize,
     classes: usize,
     embeddings: Vec<f32>,
     probabilities: Vec<f32>,
-    /// The weights that the probabilities come from, a row a class.
+    /// The weights that determine the probabilities, one row per class.
     heads: Vec<f32>,
 }
 
 impl Data {
-    /// So many rows of a pool, and targets from three of its clusters.
+    /// Creates a pool of `rows` rows, and targets from three of its clusters.
     pub fn new(rows: usize, targets: usize, dim: usize, classes: usize) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut normal = || (0..6).map(|_| rng.random_range(-1.0f32..1.0)).sum::<f32>() * 0.7;
@@ -65,21 +65,22 @@ impl Data {
 
     pub fn embeddings(&self, range: Range<usize>) -> Embeddings<'_> {
         let values = &self.embeddings[range.start * self.dim..range.end * self.dim];
-        Embeddings::new(values, self.dim).expect("whole rows")
+        Embeddings::new(values, self.dim).expect("rows are whole")
     }
 
     pub fn probabilities(&self, range: Range<usize>) -> Embeddings<'_> {
         let values = &self.probabilities[range.start * self.classes..range.end * self.classes];
-        Embeddings::new(values, self.classes).expect("whole rows")
+        Embeddings::new(values, self.classes).expect("rows are whole")
     }
 
-    /// The weights of the layer that the probabilities come from, a row an input.
+    /// Returns the weights that determine the probabilities, one row per input.
     pub fn weights(&self) -> Vec<f32> {
         let at = |i: usize| self.heads[(i % self.classes) * self.dim + i / self.classes];
         (0..self.heads.len()).map(at).collect()
     }
 
     pub fn gradients(&self, range: Range<usize>) -> Points<'_> {
-        Points::loss_gradient(self.embeddings(range.clone()), self.probabilities(range)).expect("as many rows")
+        Points::loss_gradient(self.embeddings(range.clone()), self.probabilities(range))
+            .expect("both have as many rows")
     }
 }

@@ -13,31 +13,59 @@ pub use product::Product;
 pub use scaled::Scaled;
 pub use stationary::{Gaussian, Laplace, Matern};
 
-use faer::Mat;
 use faer::linalg::solvers::LltError;
 
-use crate::algebra::{dot, inner_products};
+use crate::base::algebra::{dot, inner_products, matrix};
 use crate::{Embeddings, Error, Result};
 
 /// A positive semi-definite function of two points.
+///
+/// An implementation guarantees the following:
+/// - [`eval`](Kernel::eval) is symmetric, and the matrix of its values at any points has no negative eigenvalue. A kernel
+///   that cannot guarantee the latter returns true from [`may_be_indefinite`](Kernel::may_be_indefinite). Negative
+///   variances are then refused with an error.
+/// - [`var`](Kernel::var), [`vars`](Kernel::vars) and [`block`](Kernel::block) return the values of `eval` up to rounding.
+///   They exist only for speed: passes over the pool spend their time in `block`.
+/// - [`is_linear`](Kernel::is_linear) is true for xᵀx′ and for no other kernel: the engines then never call `eval`.
+///
+/// ```
+/// use homing::{Embeddings, Kernel, Plan, Task, select};
+///
+/// /// k(x, x′) = (1 + xᵀx′)²: the covariance of quadratic functions.
+/// struct Quadratic;
+///
+/// impl Kernel for Quadratic {
+///     fn eval(&self, x: &[f64], other: &[f64]) -> f64 {
+///         let product: f64 = x.iter().zip(other).map(|(a, b)| a * b).sum();
+///         (1.0 + product).powi(2)
+///     }
+/// }
+///
+/// # let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2]; // four rows of two numbers
+/// # let targets = [0.8f32, 0.3];
+/// # let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
+/// let selection = select(&task.kernel(&Quadratic), &Plan::default().count(2))?;
+/// assert_eq!(selection.rows(), [1, 2]);
+/// # Ok::<(), homing::Error>(())
+/// ```
 pub trait Kernel: Send + Sync {
-    /// k(x, x′).
+    /// Returns k(x, x′).
     fn eval(&self, x: &[f64], other: &[f64]) -> f64;
 
-    /// k(x, x): the prior variance at a point.
+    /// Returns the prior variance k(x, x) at a point.
     fn var(&self, x: &[f64]) -> f64 {
         self.eval(x, x)
     }
 
-    /// k(x, x) of every row, row after row: the values of [`Kernel::var`] up to rounding.
+    /// Returns the prior variances of all rows (row-major): the values of [`Kernel::var`] up to rounding.
     fn vars(&self, rows: &[f64], dim: usize) -> Vec<f64> {
         rows.chunks_exact(dim).map(|x| self.var(x)).collect()
     }
 
-    /// k of every row with every point, both row after row: `out` has a column of values a point.
+    /// Computes k of every row with every point, both row-major. `out` has one column per point.
     ///
-    /// The values are those of [`Kernel::eval`] up to rounding; a kernel that is made of inner products has them from a
-    /// matrix product.
+    /// The values are those of [`Kernel::eval`] up to rounding. A kernel that is a function of inner products can compute
+    /// them with a matrix product.
     fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {
         let count = rows.len() / dim;
         for (i, x) in rows.chunks_exact(dim).enumerate() {
@@ -47,32 +75,38 @@ pub trait Kernel: Send + Sync {
         }
     }
 
-    /// Whether k(x, x′) = xᵀx′. The engine then works in weight space, with one number a row
-    /// in place of one a row and pick.
+    /// Returns whether k(x, x′) = xᵀx′. The engine then works in weight space, with one number per row instead of one per
+    /// row and pick.
     fn is_linear(&self) -> bool {
         false
     }
 
-    /// Whether it may fail to be positive semi-definite, as a matrix that somebody else made may. Variances that come out
-    /// negative are refused then.
+    /// Returns whether the kernel may fail to be positive semi-definite, for example because it is a given matrix. Negative
+    /// variances are then refused with an error.
     fn may_be_indefinite(&self) -> bool {
         false
     }
 
-    /// Whether x is a point that the kernel is about; what was expected where it is none.
+    /// Checks that x is a valid point for this kernel. The error says what was expected.
     fn check_point(&self, _x: &[f64]) -> std::result::Result<(), &'static str> {
         Ok(())
     }
 
-    /// Refuses a kernel that reads numbers from elsewhere, when such a read has failed.
+    /// Returns an error if the kernel reads numbers from elsewhere and such a read has failed.
     fn check_read(&self) -> Result<()> {
         Ok(())
     }
 }
 
-/// k(x, x′) = xᵀx′: the last-layer kernel of a network with weight prior Σ = I.
+/// The linear kernel k(x, x′) = xᵀx′: the last-layer kernel of a network with weight prior Σ = I.
 ///
-/// Another Σ is folded into the embeddings once, by [`fold_covariance`].
+/// To use another Σ, fold it into the embeddings once with [`fold_covariance`].
+///
+/// ```
+/// use homing::{Kernel, Linear};
+///
+/// assert_eq!(Linear.eval(&[1.0, 2.0], &[3.0, 0.5]), 4.0);
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Linear;
 
@@ -90,9 +124,19 @@ impl Kernel for Linear {
     }
 }
 
-/// Rewrites φ as Lᵀφ with Σ = LLᵀ, so that the linear kernel of the result is φᵀΣφ′.
+/// Rewrites φ as Lᵀφ, where Σ = LLᵀ. The linear kernel of the result is φᵀΣφ′.
 ///
-/// `covariance` is Σ, dim × dim, row after row. The result has as many rows as `embeddings`.
+/// `covariance` is Σ, dim × dim, row-major. The result has as many rows as `embeddings`.
+///
+/// ```
+/// use homing::{Embeddings, Kernel, Linear, fold_covariance};
+///
+/// let rows = [1.0, 2.0, -0.5, 3.0];
+/// let sigma = [4.0, 0.0, 0.0, 1.0]; // the first weight varies twice as much
+/// let folded = fold_covariance(Embeddings::new(&rows, 2)?, &sigma)?;
+/// assert_eq!(Linear.eval(&folded[..2], &folded[2..]), 4.0 * 1.0 * -0.5 + 2.0 * 3.0);
+/// # Ok::<(), homing::Error>(())
+/// ```
 pub fn fold_covariance(embeddings: Embeddings<'_>, covariance: &[f64]) -> Result<Vec<f64>> {
     let dim = embeddings.dim();
     if dim.checked_mul(dim) != Some(covariance.len()) {
@@ -101,7 +145,7 @@ pub fn fold_covariance(embeddings: Embeddings<'_>, covariance: &[f64]) -> Result
     if let Some(at) = covariance.iter().position(|entry| !entry.is_finite()) {
         return Err(Error::NotFinite { what: "covariance Σ", row: at / dim });
     }
-    let sigma = Mat::from_fn(dim, dim, |i, j| covariance[i * dim + j]);
+    let sigma = matrix(dim, dim, |i, j| covariance[i * dim + j]);
     let factor = sigma.llt(faer::Side::Lower).map_err(|LltError::NonPositivePivot { index }| {
         Error::NotPositiveDefinite { what: "covariance Σ", pivot: index }
     })?;

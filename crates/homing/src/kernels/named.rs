@@ -1,10 +1,19 @@
-//! Kernels by the names that people type.
+//! Kernels by name.
 
 use crate::{Error, Gaussian, Kernel, Laplace, Linear, Matern, Product, Result};
 
 const CHOICES: &str = "linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient";
 
-/// `linear`, `gaussian:LENGTH`, `laplace:LENGTH`, `matern:SMOOTHNESS:LENGTH`, or `loss-gradient` for so many classes.
+/// Parses `linear`, `gaussian:LENGTH`, `laplace:LENGTH`, `matern:SMOOTHNESS:LENGTH`, or `loss-gradient` for the given
+/// number of classes.
+///
+/// ```
+/// use homing::kernel_named;
+///
+/// assert_eq!(kernel_named("gaussian:0.5", 0)?.var(&[3.0]), 1.0);
+/// assert!(kernel_named("cubic", 0).is_err());
+/// # Ok::<(), homing::Error>(())
+/// ```
 pub fn kernel_named(text: &str, classes: usize) -> Result<Box<dyn Kernel>> {
     let unknown = || Error::UnknownName { what: "kernel", name: text.into(), choices: CHOICES };
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
@@ -30,7 +39,7 @@ mod tests {
         assert_eq!(kernel_named("linear", 0).unwrap().var(&x), 5.0);
         assert_eq!(kernel_named("matern:1.5:2", 0).unwrap().var(&x), 1.0);
         for wrong in ["cubic", "gaussian", "gaussian:wide", "linear:1", "matern:1.5"] {
-            let Err(error) = kernel_named(wrong, 0) else { panic!("{wrong} is no kernel") };
+            let Err(error) = kernel_named(wrong, 0) else { panic!("{wrong} is not a kernel") };
             assert!(error.to_string().contains("gaussian:LENGTH") && error.to_string().contains(wrong), "{error}");
         }
     }

@@ -1,11 +1,18 @@
-//! Products of two linear kernels: gradient embeddings of a last layer, without forming the gradients.
+//! Products of two linear kernels, which represent gradients of a last layer without computing them.
 
 use super::Kernel;
-use crate::algebra::{dot, inner_products};
+use crate::base::algebra::{dot, inner_products};
 
-/// k(x, x′) = (a·a′) · (h·h′ + bias) for points [a, h]: the linear kernel of a ⊗ [h, √bias].
+/// The kernel k(x, x′) = (a·a′) · (h·h′ + bias) for points [a, h]: the linear kernel of a ⊗ [h, √bias].
 ///
-/// The gradient of a last layer's C × p weights is such a product, so C + p numbers a row do the work of C·p.
+/// The gradient of a last layer's C × p weights is such a product, so C + p numbers per row replace C·p.
+///
+/// ```
+/// use homing::{Kernel, Product};
+///
+/// let kernel = Product::new(2, true); // two numbers a, then h
+/// assert_eq!(kernel.eval(&[1.0, 2.0, 3.0], &[0.5, 0.25, 2.0]), (0.5 + 0.5) * (6.0 + 1.0));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Product {
     split: usize,
@@ -13,7 +20,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// The first `split` numbers of a point are a, the rest are h.
+    /// Creates the kernel for points whose first `split` numbers are a, and whose other numbers are h.
     pub fn new(split: usize, bias: bool) -> Self {
         Self { split, bias: f64::from(u8::from(bias)) }
     }
@@ -26,7 +33,11 @@ impl Kernel for Product {
     }
 
     fn check_point(&self, x: &[f64]) -> Result<(), &'static str> {
-        if x.len() >= self.split { Ok(()) } else { Err("it has fewer numbers than the first of the two factors") }
+        if x.len() >= self.split {
+            Ok(())
+        } else {
+            Err("give at least as many numbers as the first of the two factors has")
+        }
     }
 
     fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {

@@ -1,40 +1,48 @@
-//! Products of two linear kernels with a weight for every pair of coordinates: gradients under a covariance of weights.
+//! Products of two linear kernels with a weight for each pair of coordinates: gradients under a covariance of the weights.
 
 use faer::{Accum, Mat, MatRef};
 
 use super::Kernel;
 use super::separate::{Term, separate};
-use crate::algebra::{axpy, dot, product};
+use crate::base::algebra::{axpy, dot, matrix, product, zeros};
 use crate::{Error, Result};
 
-/// Columns of one matrix product: terms times points.
+/// Number of columns of one matrix product: terms times points.
 const COLUMNS: usize = 64;
 
-/// k(x, x′) = Σ_cj s_cj g_c g′_c h_j h′_j for points [g, h]: the linear kernel of g ⊗ h, each of its coordinates scaled by √s_cj.
+/// The kernel k(x, x′) = Σ_cj s_cj g_c g′_c h_j h′_j for points [g, h]: the linear kernel of g ⊗ h with each coordinate
+/// scaled by √s_cj.
 ///
-/// The table s is written as a sum of few products of a row and a column where there is such a sum
-/// (s_cj = 1/(λ_c λ_j + τ) takes fewer than 30 of them), so that C + w numbers a term do the work of C·w. Columns of s that are one
-/// number throughout are one term together.
+/// If possible, the table s is written as a sum of a few products of a column and a row (s_cj = 1/(λ_c λ_j + τ) needs fewer
+/// than 30 of them), so C + w numbers per term replace C·w. The last columns of s that are constant form one term together.
+///
+/// ```
+/// use homing::{Kernel, Scaled};
+///
+/// let kernel = Scaled::new(1, &[0.5, 2.0])?; // one number g, two numbers h, and a scale for each pair
+/// assert_eq!(kernel.eval(&[3.0, 1.0, 1.0], &[1.0, 4.0, 1.0]), 3.0 * (0.5 * 4.0 + 2.0 * 1.0));
+/// # Ok::<(), homing::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Scaled {
     classes: usize,
-    /// The table's first columns.
+    /// The first columns of the table.
     first: Table,
-    /// The others, a number each.
+    /// The other columns, which are constant: one number per column.
     rest: Vec<f64>,
 }
 
-/// s, over some of its columns.
+/// The table s, restricted to some of its columns.
 #[derive(Debug, Clone)]
 enum Table {
-    /// As a sum.
+    /// The table as a sum of products.
     Terms(Vec<Term>),
-    /// As it is.
+    /// The table itself.
     Whole(Mat<f64>),
 }
 
 impl Scaled {
-    /// From the table of s, a row of positive numbers for each of the `classes` first numbers of a point.
+    /// Creates the kernel from the table s: one row of positive numbers for each of the first `classes` numbers of a point.
     pub fn new(classes: usize, table: &[f64]) -> Result<Self> {
         if classes == 0 || table.is_empty() {
             return Err(Error::Empty { what: "table of scales" });
@@ -44,16 +52,16 @@ impl Scaled {
         }
         let width = table.len() / classes;
         if let Some(at) = table.iter().position(|s| !(s.is_normal() && *s > 0.0)) {
-            let expected = "scales are positive numbers";
+            let expected = "scales must be positive numbers";
             return Err(Error::BadValue { what: "table of scales", row: at / width, value: table[at], expected });
         }
         let table = MatRef::from_row_major_slice(table, classes, width);
-        let even = |j: &usize| {
+        let is_constant = |j: &usize| {
             let column = || (0..classes).map(|c| table[(c, *j)]);
             let (least, most) = (column().fold(f64::INFINITY, f64::min), column().fold(0.0, f64::max));
             most - least <= 4.0 * f64::EPSILON * most
         };
-        let first = width - (0..width).rev().take_while(even).count();
+        let first = width - (0..width).rev().take_while(is_constant).count();
         let rest = (first..width).map(|j| table[(0, j)]).collect();
         let table = table.subcols(0, first);
         let terms = if first == 0 { Some(Vec::new()) } else { separate(table) };
@@ -61,7 +69,7 @@ impl Scaled {
         Ok(Self { classes, first, rest })
     }
 
-    /// How many products the table is a sum of.
+    /// Returns the number of products that the table is a sum of.
     pub fn terms(&self) -> usize {
         let first = match &self.first {
             Table::Terms(terms) => terms.len(),
@@ -70,7 +78,7 @@ impl Scaled {
         first + usize::from(!self.rest.is_empty())
     }
 
-    /// Coordinates of h before those of `rest`.
+    /// Returns the number of coordinates of h before those of `rest`.
     fn first(&self) -> usize {
         match &self.first {
             Table::Terms(terms) => terms.first().map_or(0, |term| term.inner.len()),
@@ -79,7 +87,7 @@ impl Scaled {
     }
 }
 
-/// The columns of both, multiplied number by number and added to the columns of `out`, over and over.
+/// Multiplies the columns of `outer` and `inner` entry by entry, and adds the products to the columns of `out`, cyclically.
 fn add_products(outer: MatRef<'_, f64>, inner: MatRef<'_, f64>, out: &mut [f64]) {
     let count = outer.nrows();
     for at in 0..outer.ncols() {
@@ -90,7 +98,7 @@ fn add_products(outer: MatRef<'_, f64>, inner: MatRef<'_, f64>, out: &mut [f64])
 }
 
 fn times(rows: MatRef<'_, f64>, columns: MatRef<'_, f64>) -> Mat<f64> {
-    let mut out = Mat::zeros(rows.nrows(), columns.ncols());
+    let mut out = zeros(rows.nrows(), columns.ncols());
     product(out.as_mut(), Accum::Replace, rows, columns, 1.0);
     out
 }
@@ -100,26 +108,30 @@ impl Kernel for Scaled {
         let products: Vec<f64> = x.iter().zip(other).map(|(a, b)| a * b).collect();
         let (outer, inner) = products.split_at(self.classes);
         let (first, rest) = inner.split_at(self.first());
-        let even = outer.iter().sum::<f64>() * dot(&self.rest, rest);
+        let constant = outer.iter().sum::<f64>() * dot(&self.rest, rest);
         match &self.first {
             Table::Terms(terms) => {
-                terms.iter().fold(even, |sum, term| sum + dot(&term.outer, outer) * dot(&term.inner, first))
+                terms.iter().fold(constant, |sum, term| sum + dot(&term.outer, outer) * dot(&term.inner, first))
             }
             Table::Whole(table) => {
                 let mut sums = vec![0.0; self.classes];
                 first.iter().enumerate().for_each(|(j, h)| axpy(*h, table.col_as_slice(j), &mut sums));
-                even + dot(outer, &sums)
+                constant + dot(outer, &sums)
             }
         }
     }
 
     fn check_point(&self, x: &[f64]) -> Result<(), &'static str> {
-        let wanted = self.classes + self.first() + self.rest.len();
-        if x.len() == wanted { Ok(()) } else { Err("it has another number of factors than the table of scales") }
+        let expected = self.classes + self.first() + self.rest.len();
+        if x.len() == expected {
+            Ok(())
+        } else {
+            Err("give as many numbers as the table of scales has rows and columns together")
+        }
     }
 
     fn vars(&self, rows: &[f64], dim: usize) -> Vec<f64> {
-        let squares = Mat::from_fn(rows.len() / dim, dim, |i, j| rows[i * dim + j] * rows[i * dim + j]);
+        let squares = matrix(rows.len() / dim, dim, |i, j| rows[i * dim + j] * rows[i * dim + j]);
         let (outer, inner) = squares.split_at_col(self.classes);
         let (first, rest) = inner.split_at_col(self.first());
         let mut out = vec![0.0; squares.nrows()];
@@ -130,8 +142,8 @@ impl Kernel for Scaled {
         }
         match &self.first {
             Table::Terms(terms) => {
-                let outers = Mat::from_fn(self.classes, terms.len(), |c, at| terms[at].outer[c]);
-                let inners = Mat::from_fn(first.ncols(), terms.len(), |j, at| terms[at].inner[j]);
+                let outers = matrix(self.classes, terms.len(), |c, at| terms[at].outer[c]);
+                let inners = matrix(first.ncols(), terms.len(), |j, at| terms[at].inner[j]);
                 add_products(times(outer, outers.as_ref()).as_ref(), times(first, inners.as_ref()).as_ref(), &mut out);
             }
             Table::Whole(table) => add_products(outer, times(first, table.transpose()).as_ref(), &mut out),
@@ -145,9 +157,9 @@ impl Kernel for Scaled {
         }
         let (count, width, classes, first) = (rows.len() / dim, points.len() / dim, self.classes, self.first());
         let (all, rows) = (rows, MatRef::from_row_major_slice(rows, count, dim));
-        // Products of the rows' coordinates from `start` on with those of the points, scaled anew for every term.
+        // Products of the rows' coordinates from `start` on with those of the points, scaled differently for each term.
         let multiply = |start: usize, scales: &[&[f64]]| {
-            let scaled = Mat::from_fn(scales[0].len(), scales.len() * width, |j, at| {
+            let scaled = matrix(scales[0].len(), scales.len() * width, |j, at| {
                 points[(at % width) * dim + start + j] * scales[at / width][j]
             });
             times(rows.subcols(start, scaled.nrows()), scaled.as_ref())

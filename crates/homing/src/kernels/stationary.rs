@@ -1,28 +1,30 @@
-//! Kernels of the distance between points (the paper's Table 3): values in (0, 1], 1 at distance zero.
+//! Kernels that depend on the distance between points (the paper's Table 3). Their values lie in (0, 1], with 1 at distance
+//! zero.
 
 use super::Kernel;
-use crate::algebra::{inner_products, norm_sq, sum};
-use crate::range::{LEAST_SIZE, MOST_SIZE};
+use crate::base::algebra::{inner_products, norm_sq, sum};
+use crate::base::range::{LEAST_SIZE, MOST_SIZE};
 use crate::{Error, Result};
 
-/// Values from a matrix product are off by no more than this share.
+/// Largest relative error of values that come from a matrix product.
 const SHARE: f64 = 1e-13;
 
-/// Points for which a matrix product takes longer than differences do.
+/// Number of points up to which summing differences is faster than a matrix product.
 const FEW: usize = 2;
 
-/// Squared distances below this share of ‖x‖² + ‖x′‖² are summed from differences.
+/// Share of ‖x‖² + ‖x′‖² below which squared distances are summed from differences.
 const NEAR: f64 = 1e-2;
 
 fn euclidean_sq(x: &[f64], other: &[f64]) -> f64 {
     sum(x, other, |a, b| (a - b) * (a - b))
 }
 
-/// ‖x − x′‖₂² of every row with every point as ‖x‖² + ‖x′‖² − 2xᵀx′, a column a point.
+/// Computes ‖x − x′‖₂² of every row with every point as ‖x‖² + ‖x′‖² − 2xᵀx′, one column per point.
 ///
-/// The three terms cancel where a row is near a point. Their rounding is about √d·ε(‖x‖² + ‖x′‖²) (Higham and Mary 2019);
-/// where the kernel cannot bear four times that (`bears` of the squared distance and its error), differences are summed.
-fn euclidean_sq_block(rows: &[f64], points: &[f64], dim: usize, out: &mut [f64], bears: impl Fn(f64, f64) -> bool) {
+/// The three terms cancel if a row is near a point. Their rounding error is about √d·ε(‖x‖² + ‖x′‖²) (Higham and Mary
+/// 2019). If the kernel does not tolerate four times that (`tolerates` of the squared distance and its error), differences
+/// are summed instead.
+fn euclidean_sq_block(rows: &[f64], points: &[f64], dim: usize, out: &mut [f64], tolerates: impl Fn(f64, f64) -> bool) {
     let count = rows.len() / dim;
     if points.len() <= FEW * dim {
         for (point, out) in points.chunks_exact(dim).zip(out.chunks_exact_mut(count)) {
@@ -38,14 +40,14 @@ fn euclidean_sq_block(rows: &[f64], points: &[f64], dim: usize, out: &mut [f64],
         for (i, (out, norm)) in out.iter_mut().zip(&norms).enumerate() {
             let (whole, product) = (norm + point_norm, *out);
             *out = whole - 2.0 * product;
-            if !(*out > NEAR * whole && bears(*out, rounding * whole)) {
+            if !(*out > NEAR * whole && tolerates(*out, rounding * whole)) {
                 *out = euclidean_sq(&rows[i * dim..(i + 1) * dim], point);
             }
         }
     }
 }
 
-/// A length whose square can divide that of any distance.
+/// Checks a length scale: its square must be able to divide that of any distance.
 fn length_scale(value: f64) -> Result<f64> {
     let expected = match value {
         value if (LEAST_SIZE..=MOST_SIZE).contains(&value) => return Ok(value),
@@ -55,14 +57,22 @@ fn length_scale(value: f64) -> Result<f64> {
     Err(Error::Setting { name: "the length scale", value, expected })
 }
 
-/// exp(−‖x − x′‖₂² / 2h²).
+/// Gaussian kernel exp(−‖x − x′‖₂² / 2h²).
+///
+/// ```
+/// use homing::{Gaussian, Kernel};
+///
+/// let kernel = Gaussian::new(2.0)?;
+/// assert_eq!(kernel.eval(&[1.0], &[3.0]), (-0.5f64).exp());
+/// # Ok::<(), homing::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Gaussian {
     length: f64,
 }
 
 impl Gaussian {
-    /// With length scale h.
+    /// Creates the kernel with length scale h.
     pub fn new(length: f64) -> Result<Self> {
         Ok(Self { length: length_scale(length)? })
     }
@@ -91,14 +101,22 @@ impl Kernel for Gaussian {
     }
 }
 
-/// exp(−‖x − x′‖₁ / h).
+/// Laplace kernel exp(−‖x − x′‖₁ / h).
+///
+/// ```
+/// use homing::{Kernel, Laplace};
+///
+/// let kernel = Laplace::new(2.0)?;
+/// assert_eq!(kernel.eval(&[1.0, 0.0], &[3.0, 2.0]), (-2.0f64).exp());
+/// # Ok::<(), homing::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Laplace {
     length: f64,
 }
 
 impl Laplace {
-    /// With length scale h.
+    /// Creates the kernel with length scale h.
     pub fn new(length: f64) -> Result<Self> {
         Ok(Self { length: length_scale(length)? })
     }
@@ -114,7 +132,16 @@ impl Kernel for Laplace {
     }
 }
 
-/// 2^(1−ν)/Γ(ν) · r^ν · K_ν(r) with r = √(2ν)·‖x − x′‖₂ / h.
+/// Matérn kernel 2^(1−ν)/Γ(ν) · r^ν · K_ν(r), where r = √(2ν)·‖x − x′‖₂ / h.
+///
+/// ```
+/// use homing::{Kernel, Laplace, Matern};
+///
+/// let (rough, smooth) = (Matern::new(0.5, 1.0)?, Matern::new(2.5, 1.0)?);
+/// assert!((rough.eval(&[0.0], &[0.3]) - Laplace::new(1.0)?.eval(&[0.0], &[0.3])).abs() < 1e-15);
+/// assert!(smooth.eval(&[0.0], &[0.3]) > rough.eval(&[0.0], &[0.3]));
+/// # Ok::<(), homing::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Matern {
     smoothness: f64,
@@ -122,12 +149,12 @@ pub struct Matern {
 }
 
 impl Matern {
-    /// With smoothness ν and length scale h. ν = 1/2, 3/2 and 5/2 have closed forms and are faster.
+    /// Creates the kernel with smoothness ν and length scale h. ν = 1/2, 3/2 and 5/2 have closed forms and are faster.
     pub fn new(smoothness: f64, length: f64) -> Result<Self> {
         let expected = match smoothness {
             nu if (0.01..=50.0).contains(&nu) => None,
-            nu if nu > 50.0 => Some("above 50 it cannot be told from the Gaussian kernel; use that one"),
-            nu if nu > 0.0 => Some("below 0.01 no two rows tell anything about one another; raise it"),
+            nu if nu > 50.0 => Some("above 50 it is indistinguishable from the Gaussian kernel; use that one"),
+            nu if nu > 0.0 => Some("below 0.01 all rows are practically independent of each other; raise it"),
             _ => Some("it must be a positive number"),
         };
         if let Some(expected) = expected {
@@ -154,7 +181,7 @@ impl Matern {
         } else {
             let (_, k_nu) = puruspe::Inu_Knu(nu, r);
             let ln = (1.0 - nu) * std::f64::consts::LN_2 - libm::lgamma(nu) + nu * r.ln() + k_nu.ln();
-            // Near r = 0 the Bessel function overflows where the kernel is 1 to the last digit.
+            // Near r = 0 the Bessel function overflows, and the kernel is 1 to the last digit.
             if ln.is_finite() { ln.exp().min(1.0) } else { 1.0 }
         }
     }
@@ -186,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn general_matern_meets_the_closed_forms() {
+    fn general_matern_agrees_with_the_closed_forms() {
         for (nu, nearby) in [(0.5, 0.5 + 1e-9), (1.5, 1.5 - 1e-9), (2.5, 2.5 + 1e-9)] {
             for distance in [1e-3, 0.1, 0.7, 2.0, 9.0] {
                 let closed = Matern::new(nu, 0.8).unwrap().eval(&[0.0], &[distance]);
@@ -197,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn general_matern_meets_scipy() {
+    fn general_matern_agrees_with_scipy() {
         // scipy.special.kv in 2^(1−ν)/Γ(ν) · r^ν · kv(ν, r), r = √(2ν)·d, h = 1.
         for (nu, distance, want) in [
             (0.3, 0.5, 0.498_347_326_364_248_06),

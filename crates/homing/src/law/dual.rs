@@ -1,48 +1,48 @@
-//! Any kernel, by an incremental Cholesky factor: one whitened column over the pool for each thing observed.
+//! The law for any kernel, by an incremental Cholesky factor: one whitened column over the pool per observation.
 
 use std::ops::Range;
 
-use faer::{Mat, MatRef};
+use faer::MatRef;
 
 use super::Variance;
 use crate::Kernel;
-use crate::algebra::{axpy, divide_by_triangle, dot, norm_sq, subtract_product};
-use crate::embeddings::BLOCK;
+use crate::base::algebra::{axpy, divide_by_triangle, dot, matrix, norm_sq, subtract_product};
+use crate::data::embeddings::BLOCK;
 
-/// Variances below this share of the prior's are rounding.
-const KNOWN: f64 = 256.0 * f64::EPSILON;
+/// Share of the prior variance below which a variance is rounding.
+const NEGLIGIBLE: f64 = 256.0 * f64::EPSILON;
 
-/// Columns that room is made for at a time: twice as many as there are would be memory that lies idle.
+/// Number of columns by which storage grows. Doubling it would leave memory unused.
 const ROOM: usize = 8;
 
-/// The law of f given observations at points t₁, t₂, …: Cov(f_x, f_y) = k(x, y) − z_x·z_y with z = L⁻¹k(T, ·) and
+/// Law of f given observations at points t₁, t₂, …: Cov(f_x, f_y) = k(x, y) − z_x·z_y with z = L⁻¹k(T, ·) and
 /// LLᵀ = K_TT + diag ρ².
 ///
-/// The columns of a block of rows are their z: a column of one number a row for each thing observed.
+/// The columns of a block of rows are their z: for each observation, a column with one number per row.
 #[derive(Clone)]
 pub(crate) struct DualLaw<'a> {
     kernel: &'a dyn Kernel,
-    /// t₁, t₂, …, one after the other.
+    /// Points t₁, t₂, …, row-major.
     points: Vec<f64>,
-    steps: Vec<Step>,
-    /// The least variance that anything had when it was observed, for a kernel that may make it negative.
+    steps: Vec<FactorRow>,
+    /// The least variance that any point had when it was observed, if the kernel may make it negative.
     least: Option<Variance>,
 }
 
 #[derive(Clone)]
-struct Step {
-    /// z of the point under the law before it was observed: a row of L, less its diagonal.
+struct FactorRow {
+    /// z of the point under the law before it was observed: a row of L without its diagonal.
     whitened: Vec<f64>,
-    /// √(Var f + ρ²): the diagonal of L.
+    /// √(Var f + ρ²), the diagonal of L.
     std: f64,
 }
 
-/// Σ c·f(x), and what makes its covariances under the law that made it.
+/// A functional Σ c·f(x), with the data for its covariances under the law that created it.
 #[derive(Clone)]
 pub(crate) enum DualFunctional {
-    /// The thing that was observed at this step.
-    Step(usize),
-    /// Coefficients, points row after row, and whitened coordinates.
+    /// The point that was observed at this step.
+    Observation(usize),
+    /// Coefficients, points (row-major), and whitened coordinates.
     Sum { coefficients: Vec<f64>, points: Vec<f64>, whitened: Vec<f64> },
 }
 
@@ -51,17 +51,17 @@ impl<'a> DualLaw<'a> {
         Self { kernel, points: Vec::new(), steps: Vec::new(), least: None }
     }
 
-    /// How many things were observed.
+    /// Returns the number of observations.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Takes over the observations of another law of the same kernel.
+    /// Replaces the observations by those of another law with the same kernel.
     pub fn learn(&mut self, other: DualLaw<'_>) {
         (self.points, self.steps) = (other.points, other.steps);
     }
 
-    /// Forgets all but the first observations.
+    /// Drops all observations but the first `steps`.
     pub fn truncate(&mut self, steps: usize) {
         self.points.truncate(self.points_of(0..steps).len());
         self.steps.truncate(steps);
@@ -74,13 +74,13 @@ impl<'a> DualLaw<'a> {
 
     fn push(&mut self, point: &[f64], whitened: Vec<f64>, total: f64) {
         self.points.extend_from_slice(point);
-        self.steps.push(Step { whitened, std: total.sqrt() });
+        self.steps.push(FactorRow { whitened, std: total.sqrt() });
     }
 
     pub fn observe_all(&mut self, points: &[f64], noise_vars: &[f64]) {
         let dim = points.len() / noise_vars.len().max(1);
         for (points, noise_vars) in points.chunks(BLOCK * dim.max(1)).zip(noise_vars.chunks(BLOCK)) {
-            // The points' columns over themselves: a row of them is a row of L.
+            // The columns of the points over themselves. A row of them is a row of L.
             let (count, mut columns) = (noise_vars.len(), Vec::new());
             self.extend(self.len(), points, count, &mut columns);
             let mut values = vec![0.0; count * count];
@@ -90,8 +90,8 @@ impl<'a> DualLaw<'a> {
                 let whitened: Vec<f64> = columns.iter().skip(i).step_by(count).copied().collect();
                 let prior = priors[i];
                 let total = self.total(prior - norm_sq(&whitened), prior, noise_var);
-                // Without noise, what is known already to the last digits has nothing to add.
-                if noise_var > 0.0 || total > KNOWN * prior {
+                // Without noise, a point that is already known up to rounding adds nothing.
+                if noise_var > 0.0 || total > NEGLIGIBLE * prior {
                     self.push(x, whitened, total);
                     self.append(&values[i * count..(i + 1) * count], count, &mut columns);
                 }
@@ -99,27 +99,27 @@ impl<'a> DualLaw<'a> {
         }
     }
 
-    /// Conditions on a noisy observation of f_x; Var f_x + ρ² as it was before.
+    /// Conditions on a noisy observation of f_x. Returns the functional f_x, and Var f_x + ρ² before the observation.
     pub fn observe(&mut self, x: &[f64], noise_var: f64) -> (DualFunctional, f64) {
         let whitened = self.whiten(x);
         let prior = self.kernel.var(x);
         let total = self.total(prior - norm_sq(&whitened), prior, noise_var);
         self.push(x, whitened, total);
-        (DualFunctional::Step(self.len() - 1), total)
+        (DualFunctional::Observation(self.len() - 1), total)
     }
 
-    /// Var f + ρ² of something that is about to be observed with noise; no less than the rounding of what the variance came
-    /// from, which would be taken for signal and grow from one observation to the next.
+    /// Returns Var f + ρ² of a point that is about to be observed with noise. The result is at least the rounding error of
+    /// the variance, which would otherwise count as signal and grow from one observation to the next.
     fn total(&mut self, var: f64, prior: f64, noise_var: f64) -> f64 {
-        let seen = Variance { value: var, scale: prior };
-        if self.kernel.may_be_indefinite() && seen.is_less(self.least) {
-            self.least = Some(seen);
+        let current = Variance { value: var, scale: prior };
+        if self.kernel.may_be_indefinite() && current.is_less(self.least) {
+            self.least = Some(current);
         }
         let total = var.max(0.0) + noise_var;
-        if noise_var > 0.0 { total.max(KNOWN * prior) } else { total }
+        if noise_var > 0.0 { total.max(NEGLIGIBLE * prior) } else { total }
     }
 
-    /// The least variance that anything had when it was observed, where the kernel may make it negative.
+    /// Returns the least variance that any point had when it was observed, if the kernel may make it negative.
     pub fn least_var(&self) -> Option<Variance> {
         self.least
     }
@@ -140,7 +140,7 @@ impl<'a> DualLaw<'a> {
         (self.kernel.var(x) - norm_sq(&self.whiten(x))).max(0.0)
     }
 
-    /// Σ c·f over points with these columns.
+    /// Returns the functional Σ c·f over points with the given columns.
     pub fn functional(&self, coefficients: &[f64], points: &[f64], columns: &mut Vec<f64>) -> DualFunctional {
         let count = coefficients.len();
         self.extend(self.len(), points, count, columns);
@@ -148,14 +148,14 @@ impl<'a> DualLaw<'a> {
         DualFunctional::Sum { coefficients: coefficients.to_vec(), points: points.to_vec(), whitened }
     }
 
-    /// k of every row with the points of some steps, a column a step.
+    /// Returns k of every row with the points of some steps, one column per step.
     pub fn values(&self, steps: Range<usize>, rows: &[f64], count: usize) -> Vec<f64> {
         let mut values = vec![0.0; count * steps.len()];
         self.kernel.block(rows, self.points_of(steps), rows.len() / count, &mut values);
         values
     }
 
-    /// Brings a block's columns up to the first `steps` observations.
+    /// Extends a block's columns to the first `steps` observations.
     pub fn extend(&self, steps: usize, rows: &[f64], count: usize, columns: &mut Vec<f64>) {
         let done = columns.len() / count;
         if done < steps {
@@ -163,8 +163,8 @@ impl<'a> DualLaw<'a> {
         }
     }
 
-    /// The columns that follow, given the values of k that they are made of: (K − Z·Wᵀ)·T⁻ᵀ for the columns Z so far,
-    /// the rows [W, T] of L.
+    /// Appends the next columns, given the values of k: (K − Z·Wᵀ)·T⁻ᵀ, where Z are the columns so far and [W, T] the
+    /// corresponding rows of L.
     pub fn append(&self, values: &[f64], count: usize, columns: &mut Vec<f64>) {
         let (done, added) = (columns.len() / count, values.len() / count);
         if columns.capacity() < columns.len() + values.len() {
@@ -173,27 +173,28 @@ impl<'a> DualLaw<'a> {
         columns.extend_from_slice(values);
         let steps = &self.steps[done..done + added];
         let (old, new) = columns.split_at_mut(done * count);
-        let weights = Mat::from_fn(done, added, |i, j| steps[j].whitened[i]);
+        let weights = matrix(done, added, |i, j| steps[j].whitened[i]);
         subtract_product(old, weights.as_ref(), count, new);
         let entry = |i: usize, j: usize| if i == j { steps[i].std } else { steps[i].whitened[done + j] };
-        let triangle = Mat::from_fn(added, added, |i, j| if i < j { 0.0 } else { entry(i, j) });
+        let triangle = matrix(added, added, |i, j| if i < j { 0.0 } else { entry(i, j) });
         divide_by_triangle(new, triangle.as_ref(), count);
     }
 
-    /// Var f of a block's rows, given the observations that its columns are of.
+    /// Computes Var f of a block's rows, given the observations that its columns cover.
     pub fn scan_vars(&self, rows: &[f64], columns: &[f64], out: &mut [Variance]) {
         let count = out.len();
-        let mut known = vec![0.0; count];
+        let mut explained = vec![0.0; count];
         for column in columns.chunks_exact(count) {
-            known.iter_mut().zip(column).for_each(|(known, z)| *known += z * z);
+            explained.iter_mut().zip(column).for_each(|(explained, z)| *explained += z * z);
         }
-        for ((prior, known), out) in self.kernel.vars(rows, rows.len() / count).into_iter().zip(known).zip(out) {
-            *out = Variance { value: prior - known, scale: prior };
+        for ((prior, explained), out) in self.kernel.vars(rows, rows.len() / count).into_iter().zip(explained).zip(out)
+        {
+            *out = Variance { value: prior - explained, scale: prior };
         }
     }
 
-    /// Covariances of a block's rows with other points, given the first observations: a column a point. The whitened
-    /// coordinates of the points are columns of their own, one row an observation.
+    /// Returns the covariances of a block's rows with other points, given the first observations: one column per point.
+    /// `whitened` holds the points' whitened coordinates: one column per point, one row per observation.
     pub fn covs(&self, rows: &[f64], columns: &[f64], points: &[f64], whitened: MatRef<'_, f64>) -> Vec<f64> {
         let dim = points.len() / whitened.ncols();
         let count = rows.len() / dim;
@@ -206,7 +207,7 @@ impl<'a> DualLaw<'a> {
     pub fn scan(&self, functional: &DualFunctional, rows: &[f64], columns: &mut Vec<f64>, out: &mut [f64]) {
         let count = out.len();
         match functional {
-            DualFunctional::Step(step) => {
+            DualFunctional::Observation(step) => {
                 self.extend(step + 1, rows, count, columns);
                 let (column, std) = (&columns[step * count..(step + 1) * count], self.steps[*step].std);
                 out.iter_mut().zip(column).for_each(|(g, z)| *g = z * std);
@@ -249,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Rows and observations on a line, more of them than one block.
+    /// Rows and observations on a line, more observations than fit into one block.
     #[test]
     fn columns_made_together_are_columns_made_one_by_one() {
         let kernel = Gaussian::new(0.3).unwrap();

@@ -1,32 +1,33 @@
-//! The linear kernel in weight space: f_x = φ_x·β with β ~ N(0, Σ), Σ = I before anything is observed.
+//! The linear kernel in weight space: f_x = φ_x·β with β ~ N(0, Σ), where Σ = I before any observation.
 
 use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 
 use super::Variance;
-use crate::algebra::{axpy, dot, norm_sq, project};
+use crate::base::algebra::{axpy, dot, matrix, norm_sq, project, zeros};
 
-/// Observations that are kept apart from the base at least, whatever the dimension.
+/// Smallest number of observations at which they are folded into the base, whatever the dimension.
 const FEWEST_STEPS: usize = 64;
 
-/// Directions that hold less than this share of a vector are rounding.
+/// Share of a vector below which a component is rounding.
 const IN_SPAN: f64 = 16.0 * f64::EPSILON;
 
-/// Σ = (I − VVᵀ) + V·diag(shrink)·Vᵀ − Σᵢ wᵢwᵢᵀ/pᵢ: a base from one decomposition, and the observations made since.
+/// Covariance Σ = (I − VVᵀ) + V·diag(shrink)·Vᵀ − Σᵢ wᵢwᵢᵀ/pᵢ: a base from one decomposition, and the observations made
+/// since.
 ///
-/// The base is a sum of positive parts, so that small variances keep their digits; the steps subtract.
+/// The base is a sum of positive parts, so small variances keep their digits. The steps subtract.
 #[derive(Clone)]
 pub(crate) struct LinearLaw {
     dim: usize,
-    /// V, dim × rank, orthonormal columns.
+    /// V: dim × rank, with orthonormal columns.
     basis: Arc<Mat<f64>>,
-    /// Variance along each column of V; zero where f is known exactly.
+    /// Variance along each column of V; zero if f is known exactly.
     shrink: Vec<f64>,
-    steps: Vec<Arc<Step>>,
+    steps: Vec<Arc<Observation>>,
 }
 
-struct Step {
+struct Observation {
     row: Vec<f64>,
     noise_var: f64,
     /// w = Σφ and p = φᵀΣφ + ρ² at the time of the observation.
@@ -36,7 +37,7 @@ struct Step {
 
 impl LinearLaw {
     pub fn prior(dim: usize) -> Self {
-        Self { dim, basis: Arc::new(Mat::zeros(dim, 0)), shrink: Vec::new(), steps: Vec::new() }
+        Self { dim, basis: Arc::new(zeros(dim, 0)), shrink: Vec::new(), steps: Vec::new() }
     }
 
     pub fn observe_all(&mut self, points: &[f64], noise_vars: &[f64]) {
@@ -46,7 +47,7 @@ impl LinearLaw {
         self.decompose(&exact, &noisy.into_iter().map(|(row, &noise_var)| (row, noise_var)).collect::<Vec<_>>());
     }
 
-    /// Folds the steps into the base; whether there were any.
+    /// Folds the steps into the base. Returns whether there were any.
     pub fn rebase(&mut self) -> bool {
         if self.steps.is_empty() {
             return false;
@@ -55,18 +56,18 @@ impl LinearLaw {
         true
     }
 
-    /// Σ given everything before and these rows: (I + MᵀM)⁻¹ with rows φ/ρ in M, by the singular values of M;
-    /// rows known exactly are projected out first.
+    /// Recomputes Σ given all earlier observations and these rows: (I + MᵀM)⁻¹, where M has the rows φ/ρ, from the singular
+    /// values of M. Rows that are known exactly are projected out first.
     fn decompose(&mut self, exact: &[&[f64]], noisy: &[(&[f64], f64)]) {
         let dim = self.dim;
-        let mut known: Vec<Vec<f64>> = exact.iter().map(|row| row.to_vec()).collect();
+        let mut exact_rows: Vec<Vec<f64>> = exact.iter().map(|row| row.to_vec()).collect();
         let mut scaled: Vec<Vec<f64>> = Vec::new();
         for (j, &shrink) in self.shrink.iter().enumerate() {
             let column = self.column(j);
             if shrink == 0.0 {
-                known.push(column.to_vec());
+                exact_rows.push(column.to_vec());
             } else {
-                // 1/(1 + s²) = shrink: the row s·v stands for all rows that made it.
+                // 1/(1 + s²) = shrink: the row s·v represents all rows that led to this shrinkage.
                 let s = (1.0 / shrink - 1.0).max(0.0).sqrt();
                 scaled.push(column.iter().map(|v| s * v).collect());
             }
@@ -77,9 +78,9 @@ impl LinearLaw {
             scaled.push(row.iter().map(|x| x * inverse).collect());
         }
 
-        let (span, sizes) = right_singular(&known, dim);
+        let (span, sizes) = right_singular(&exact_rows, dim);
         let largest = sizes.iter().copied().fold(0.0, f64::max);
-        let rank = sizes.iter().filter(|&&s| s > largest * IN_SPAN * (dim.max(known.len()) as f64)).count();
+        let rank = sizes.iter().filter(|&&s| s > largest * IN_SPAN * (dim.max(exact_rows.len()) as f64)).count();
         let mut columns: Vec<Vec<f64>> = span.into_iter().take(rank).collect();
         for row in &mut scaled {
             remove_span(&columns, row);
@@ -93,12 +94,12 @@ impl LinearLaw {
                 shrink.push(var);
             }
         }
-        self.basis = Arc::new(Mat::from_fn(dim, columns.len(), |i, j| columns[j][i]));
+        self.basis = Arc::new(matrix(dim, columns.len(), |i, j| columns[j][i]));
         self.shrink = shrink;
         self.steps.clear();
     }
 
-    /// V and the variances along its columns; all of the law once it is rebased.
+    /// Returns V and the variances along its columns, which are the whole law once it is rebased.
     pub fn base(&self) -> (MatRef<'_, f64>, &[f64]) {
         ((*self.basis).as_ref(), &self.shrink)
     }
@@ -107,7 +108,7 @@ impl LinearLaw {
         self.basis.col_as_slice(j)
     }
 
-    /// φ split into its coordinates along V and the rest.
+    /// Splits φ into its coordinates along V and the rest.
     fn split(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let coordinates: Vec<f64> = (0..self.shrink.len()).map(|j| dot(self.column(j), x)).collect();
         let mut rest = x.to_vec();
@@ -115,7 +116,7 @@ impl LinearLaw {
             axpy(-c, self.column(j), &mut rest);
         }
         if norm_sq(&rest) < 0.1 * norm_sq(x) {
-            // Cancellation leaves parts of the span behind; a second projection takes them out.
+            // Cancellation leaves parts of the span behind; a second projection removes them.
             for j in 0..self.shrink.len() {
                 let c = dot(self.column(j), &rest);
                 axpy(-c, self.column(j), &mut rest);
@@ -128,7 +129,7 @@ impl LinearLaw {
         (coordinates, rest)
     }
 
-    /// Σφ for φ = Σ c·x.
+    /// Returns Σφ for φ = Σ c·x.
     pub fn functional(&self, terms: &[(f64, &[f64])]) -> Vec<f64> {
         let mut phi = vec![0.0; self.dim];
         for (c, x) in terms {
@@ -154,7 +155,7 @@ impl LinearLaw {
         self.after_steps(x, norm_sq(&rest) + along)
     }
 
-    /// Var f_x, from a base that the steps are folded into where they have lost it.
+    /// Returns Var f_x. Folds the steps into the base first if they have lost its digits.
     pub fn sound_var(&mut self, x: &[f64]) -> f64 {
         let mut var = self.var(x);
         if var.is_lost() && self.rebase() {
@@ -172,8 +173,8 @@ impl LinearLaw {
     }
 
     pub fn push(&mut self, x: &[f64], weights: Vec<f64>, noise_var: f64, total: f64) {
-        self.steps.push(Arc::new(Step { row: x.to_vec(), noise_var, weights, total }));
-        // A base has at most one column a dimension, so that the cost of a pick does not grow with the picks.
+        self.steps.push(Arc::new(Observation { row: x.to_vec(), noise_var, weights, total }));
+        // A base has at most one column per dimension, so the cost of a pick does not grow with the number of picks.
         if self.steps.len() > self.dim.max(FEWEST_STEPS) {
             self.rebase();
         }
@@ -181,7 +182,7 @@ impl LinearLaw {
 
     pub fn scan_vars(&self, rows: &[f64], out: &mut [Variance]) {
         let coordinates = project(rows, (*self.basis).as_ref());
-        let steps = Mat::from_fn(self.dim, self.steps.len(), |i, j| self.steps[j].weights[i]);
+        let steps = matrix(self.dim, self.steps.len(), |i, j| self.steps[j].weights[i]);
         let covs = project(rows, steps.as_ref());
         for (i, (x, out)) in rows.chunks_exact(self.dim).zip(out).enumerate() {
             let whole = norm_sq(x);
@@ -191,7 +192,8 @@ impl LinearLaw {
                 inside += sq;
                 along += sq * shrink;
             }
-            // Most rows lie well outside of the span; for the others the rest is formed, not subtracted.
+            // Most rows lie well outside the span. For the others, the rest is computed explicitly instead of by
+            // subtraction.
             let everything = self.shrink.len() == self.dim;
             *out = if everything || whole - inside > 1e-3 * whole || self.shrink.is_empty() {
                 let base = if everything { along } else { whole - inside + along };
@@ -211,7 +213,7 @@ impl LinearLaw {
         });
     }
 
-    /// Columns R with RRᵀ = ΣΨᵀΨΣ for the points Ψ: ΣΨᵀ itself, or its left singular vectors when it is wide.
+    /// Returns columns R with RRᵀ = ΣΨᵀΨΣ for the points Ψ: ΣΨᵀ itself, or its left singular vectors if it is wide.
     pub fn root_of(&self, points: &[f64]) -> Vec<Vec<f64>> {
         let columns: Vec<Vec<f64>> = points.chunks_exact(self.dim).map(|x| self.weights_of(x)).collect();
         if columns.len() <= self.dim {
@@ -222,20 +224,20 @@ impl LinearLaw {
     }
 }
 
-/// At most `dim` rows Ψ′ with Ψ′ᵀΨ′ = ΨᵀΨ for the points Ψ.
+/// Returns at most `dim` rows Ψ′ with Ψ′ᵀΨ′ = ΨᵀΨ for the points Ψ.
 pub(crate) fn condense(points: &[f64], dim: usize) -> Vec<f64> {
     let r = MatRef::from_row_major_slice(points, points.len() / dim, dim).to_owned().qr().thin_R().to_owned();
     (0..r.nrows()).flat_map(|i| (0..dim).map(move |j| (i, j))).map(|at| r[at]).collect()
 }
 
-/// Right singular vectors and singular values, in falling order, of the matrix with these rows.
+/// Returns the right singular vectors and the singular values, in decreasing order, of the matrix with these rows.
 fn right_singular(rows: &[Vec<f64>], dim: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     if rows.is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let mut matrix = Mat::from_fn(rows.len(), dim, |i, j| rows[i][j]);
+    let mut matrix = matrix(rows.len(), dim, |i, j| rows[i][j]);
     if rows.len() > dim {
-        // RᵀR is the same, and smaller.
+        // RᵀR is the same matrix, and R is smaller.
         matrix = matrix.qr().thin_R().to_owned();
     }
     let svd = matrix.thin_svd().expect("finite rows have a singular value decomposition");
@@ -244,7 +246,7 @@ fn right_singular(rows: &[Vec<f64>], dim: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     (directions, (0..v.ncols()).map(|j| s[j]).collect())
 }
 
-/// Takes the span of orthonormal columns out of a row, twice for the digits.
+/// Projects the span of orthonormal columns out of a row, twice for accuracy.
 fn remove_span(columns: &[Vec<f64>], row: &mut [f64]) {
     for _ in 0..2 {
         for column in columns {

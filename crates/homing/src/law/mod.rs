@@ -1,24 +1,29 @@
-//! The Gaussian law of f given what has been observed, without any matrix over the pool.
+//! The Gaussian law of f given the observations, without any matrix over the pool.
 //!
-//! Every rule needs, for each candidate x, covariances of f_x with a few linear functionals of f: the pick just made,
-//! or a weighted sum of the targets. A law makes such functionals and scans the pool with them. For the linear kernel a
-//! functional is a vector of weights; for any other kernel it is a combination of kernel columns.
+//! For each candidate x, a rule needs covariances of f_x with a few linear functionals of f: the latest pick, or a weighted
+//! sum of the targets. A law creates such functionals and scans the pool with them. For the linear kernel, a functional is
+//! a vector of weights; for any other kernel, it is a combination of kernel columns.
 
 mod dual;
+pub(crate) mod irreducible;
 mod linear;
+pub(crate) mod moments;
+pub(crate) mod posterior;
+pub(crate) mod targets;
 
 use faer::Mat;
 
 use crate::Kernel;
+use crate::base::algebra::matrix;
 use dual::DualFunctional;
 pub(crate) use dual::DualLaw;
 pub(crate) use linear::{LinearLaw, condense};
 
-/// A variance below this share of the value it was computed from by subtraction has lost the digits that decide:
-/// 16 ulp of that value are then 10⁻⁶ of what is left.
+/// Share of its original value below which a variance has lost its significant digits by subtraction: 16 ulp of the
+/// original value are then 10⁻⁶ of the remainder.
 pub(crate) const LOST: f64 = 16.0 * f64::EPSILON / 1e-6;
 
-/// A variance known by subtraction: its value, and the larger value that it came from.
+/// A variance computed by subtraction: its value, and the larger value that it was computed from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Variance {
     pub value: f64,
@@ -26,22 +31,25 @@ pub(crate) struct Variance {
 }
 
 impl Variance {
-    /// Computed without subtraction.
+    pub const ZERO: Self = Self { value: 0.0, scale: 0.0 };
+
+    /// A variance that was computed without subtraction.
     pub fn fresh(value: f64) -> Self {
         Self { value, scale: value }
     }
 
-    /// Whether rounding may have eaten what is left.
+    /// Returns whether rounding may have destroyed the digits that are left.
     pub fn is_lost(self) -> bool {
         self.value < LOST * self.scale
     }
 
-    /// Whether it is the smaller of two, or no number.
+    /// Returns whether this is the smaller of the two, or NaN.
     pub fn is_less(self, than: Option<Self>) -> bool {
         than.is_none_or(|than| self.value.is_nan() || self.value < than.value)
     }
 
-    /// Whether it is negative by more than rounding and the noise explain, or no number: no covariance matrix makes it that.
+    /// Returns whether the value is NaN, or more negative than rounding and the noise explain. No covariance matrix gives
+    /// such a value.
     pub fn is_negative(self, noise_var: f64) -> bool {
         self.value.is_nan() || self.value < -(0.5 * noise_var + 1e-6 * self.scale)
     }
@@ -54,31 +62,31 @@ pub(crate) enum Law<'a> {
     Dual(DualLaw<'a>),
 }
 
-/// f ↦ Σ cᵢ f(xᵢ), and what it takes to know its covariance with any point under the law that made it.
+/// A functional f ↦ Σ cᵢ f(xᵢ), with the data for its covariance with any point under the law that created it.
 #[derive(Clone)]
 pub(crate) enum Functional {
     Linear(Vec<f64>),
     Dual(DualFunctional),
 }
 
-/// Points, as it takes to sum the squared covariances of any point with them under the law that made it: R with RRᵀ = ΣΨᵀΨΣ,
-/// at most one column a dimension, or the points with their whitened coordinates.
-pub(crate) enum Root {
+/// Data for the sums of squared covariances of any point with a set of points, under the law that created it: R with RRᵀ =
+/// ΣΨᵀΨΣ, at most one column per dimension, or the points with their whitened coordinates.
+pub(crate) enum CovarianceRoot {
     Linear(Vec<Vec<f64>>),
     Dual(Vec<f64>, Mat<f64>),
 }
 
-/// What a scan remembers of a block of pool rows: whitened covariances with everything observed, for the dual law.
+/// What a scan stores for a block of pool rows: whitened covariances with all observations, for the dual law.
 #[derive(Clone, Default)]
-pub(crate) struct Columns(pub Vec<f64>);
+pub(crate) struct WhitenedColumns(pub Vec<f64>);
 
 impl<'a> Law<'a> {
-    /// Nothing observed.
+    /// Returns the law before any observation.
     pub fn prior(kernel: &'a dyn Kernel, dim: usize) -> Self {
         if kernel.is_linear() { Law::Linear(LinearLaw::prior(dim)) } else { Law::Dual(DualLaw::prior(kernel)) }
     }
 
-    /// Conditions on observations of many points (row after row), each with its noise variance; zero is no noise.
+    /// Conditions on observations of many points (row-major), each with its noise variance. Zero means no noise.
     pub fn observe_all(&mut self, points: &[f64], noise_vars: &[f64]) {
         match self {
             Law::Linear(law) => law.observe_all(points, noise_vars),
@@ -86,8 +94,8 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// The functional Σ c·f(x) over points x, row after row, and the columns of those.
-    pub fn functional(&self, coefficients: &[f64], points: &[f64], columns: &mut Columns) -> Functional {
+    /// Returns the functional Σ c·f(x) over points x (row-major) with the given columns.
+    pub fn functional(&self, coefficients: &[f64], points: &[f64], columns: &mut WhitenedColumns) -> Functional {
         match self {
             Law::Linear(law) => {
                 let points = points.chunks_exact(points.len() / coefficients.len());
@@ -97,12 +105,12 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// The functional f_x.
+    /// Returns the functional f_x.
     pub fn itself(&self, x: &[f64]) -> Functional {
-        self.functional(&[1.0], x, &mut Columns::default())
+        self.functional(&[1.0], x, &mut WhitenedColumns::default())
     }
 
-    /// Var f_x, recomputed where subtraction has lost it.
+    /// Returns Var f_x, recomputed if subtraction has lost its digits.
     pub fn var(&mut self, x: &[f64]) -> f64 {
         match self {
             Law::Linear(law) => law.sound_var(x),
@@ -110,7 +118,8 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// The least variance of anything observed, where that is negative as a kernel that is none makes it.
+    /// Returns the least variance of all observed points if it is negative, which shows that the kernel is not positive
+    /// semi-definite.
     pub fn least_var(&self, noise_var: f64) -> Option<f64> {
         match self {
             Law::Linear(_) => None,
@@ -118,7 +127,7 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// Conditions on a noisy observation of f_x; the functional f_x and Var f_x + ρ² as they were before.
+    /// Conditions on a noisy observation of f_x. Returns the functional f_x and Var f_x + ρ² before the observation.
     pub fn observe(&mut self, x: &[f64], noise_var: f64) -> (Functional, f64) {
         match self {
             Law::Linear(law) => {
@@ -134,8 +143,8 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// Variances of a block of rows, from nothing.
-    pub fn scan_vars(&self, rows: &[f64], columns: &mut Columns, out: &mut [Variance]) {
+    /// Computes the variances of a block of rows from scratch.
+    pub fn scan_vars(&self, rows: &[f64], columns: &mut WhitenedColumns, out: &mut [Variance]) {
         match self {
             Law::Linear(law) => law.scan_vars(rows, out),
             Law::Dual(law) => {
@@ -145,12 +154,12 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// Covariances of a block of rows with a functional.
-    pub fn scan(&self, functional: &Functional, rows: &[f64], columns: &mut Columns, out: &mut [f64]) {
+    /// Computes the covariances of a block of rows with a functional.
+    pub fn scan(&self, functional: &Functional, rows: &[f64], columns: &mut WhitenedColumns, out: &mut [f64]) {
         match (self, functional) {
             (Law::Linear(law), Functional::Linear(w)) => law.scan(w, rows, out),
             (Law::Dual(law), Functional::Dual(functional)) => law.scan(functional, rows, &mut columns.0, out),
-            _ => unreachable!("a functional is used under the law that made it"),
+            _ => unreachable!("a functional is used under the law that created it"),
         }
     }
 
@@ -161,35 +170,41 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// What the sums of squared covariances with some points, row after row with these columns, are made of.
-    pub fn root_of(&self, points: &[f64], dim: usize, columns: &mut Columns) -> Root {
+    /// Returns the data for sums of squared covariances with some points (row-major) with the given columns.
+    pub fn root_of(&self, points: &[f64], dim: usize, columns: &mut WhitenedColumns) -> CovarianceRoot {
         match self {
-            Law::Linear(law) => Root::Linear(law.root_of(points)),
+            Law::Linear(law) => CovarianceRoot::Linear(law.root_of(points)),
             Law::Dual(law) => {
                 let count = points.len() / dim;
                 law.extend(law.len(), points, count, &mut columns.0);
-                Root::Dual(points.to_vec(), Mat::from_fn(law.len(), count, |i, j| columns.0[i * count + j]))
+                CovarianceRoot::Dual(points.to_vec(), matrix(law.len(), count, |i, j| columns.0[i * count + j]))
             }
         }
     }
 
-    /// Sums of squared covariances of a block of rows with the points of a root.
-    pub fn scan_squares(&self, root: &Root, rows: &[f64], columns: &mut Columns, len: usize) -> Vec<Variance> {
+    /// Returns the sums of squared covariances of a block of rows with the points of a root.
+    pub fn scan_squares(
+        &self,
+        root: &CovarianceRoot,
+        rows: &[f64],
+        columns: &mut WhitenedColumns,
+        len: usize,
+    ) -> Vec<Variance> {
         let mut sums = vec![0.0; len];
         let mut add = |covs: &[f64]| sums.iter_mut().zip(covs).for_each(|(sum, c)| *sum += c * c);
         match (self, root) {
-            (Law::Linear(law), Root::Linear(root)) => {
+            (Law::Linear(law), CovarianceRoot::Linear(root)) => {
                 let mut covs = vec![0.0; len];
                 for weights in root {
                     law.scan(weights, rows, &mut covs);
                     add(&covs);
                 }
             }
-            (Law::Dual(law), Root::Dual(points, whitened)) => {
+            (Law::Dual(law), CovarianceRoot::Dual(points, whitened)) => {
                 law.extend(law.len(), rows, len, &mut columns.0);
                 law.covs(rows, &columns.0, points, whitened.as_ref()).chunks_exact(len).for_each(add);
             }
-            _ => unreachable!("a root is used under the law that made it"),
+            _ => unreachable!("a root is used under the law that created it"),
         }
         sums.into_iter().map(Variance::fresh).collect()
     }

@@ -1,8 +1,16 @@
 //! CTL: correlation-based transductive learning.
 
-use super::{Bounded, Candidate, Rule, Wants};
+use super::{BlockBounds, Candidate, Rule, Wants};
 
-/// Σ_a Cor(f_x, f_a | D). A candidate without variance correlates with nothing.
+/// Sum of the correlations with the targets: Σ_a Cor(f_x, f_a | D). A candidate without variance scores zero.
+///
+/// ```
+/// use homing::rules::Ctl;
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { var: 4.0, std_cov: 1.0, ..Candidate::default() };
+/// assert!((Ctl.score(&candidate) - 0.5).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Ctl;
 
@@ -19,8 +27,8 @@ impl Rule for Ctl {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
-        // A negative covariance scores more the larger the variance is.
+    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
+        // A negative covariance scores higher the larger the variance is.
         !block.all(|low, high, std_cov| std_cov < bar * low.sqrt() && std_cov < bar * high.sqrt())
     }
 }
@@ -30,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_candidate_scores_nothing() {
+    fn a_candidate_without_variance_scores_zero() {
         assert_eq!(Ctl.score(&Candidate { std_cov: 1.0, ..Candidate::default() }), 0.0);
         assert_eq!(Ctl.score(&Candidate { std_cov: 1.0, var: 4.0, ..Candidate::default() }), 0.5);
     }

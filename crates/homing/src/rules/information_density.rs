@@ -1,11 +1,19 @@
-//! Information density: entropy weighed by similarity.
+//! Information density: entropy weighted by similarity.
 
 use super::{Candidate, Rule, Wants, entropy};
 
-/// H(p(x)) · ∠(x, A)^β; a negative similarity keeps its sign.
+/// Entropy times similarity to the targets: H(p(x)) · ∠(x, A)^β. A negative similarity keeps its sign.
+///
+/// ```
+/// use homing::rules::InformationDensity;
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { probabilities: &[0.5, 0.5], cosine: 0.25, ..Candidate::default() };
+/// assert!((InformationDensity { beta: 1.0 }.score(&candidate) - 0.25 * 2f64.ln()).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct InformationDensity {
-    /// β > 0: how much similarity counts.
+    /// Exponent β > 0 of the similarity.
     pub beta: f64,
 }
 

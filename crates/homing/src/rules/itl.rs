@@ -1,11 +1,19 @@
 //! ITL: information-based transductive learning, the paper's rule.
 
-use super::{Bounded, Candidate, Rule, TargetNoise, Wants};
+use super::{BlockBounds, Candidate, Rule, TargetNoise, Wants};
 
-/// I(f_A; y_x | D) = ½ ln( Var(y_x | D) / Var(y_x | A, D) ), in nats.
+/// Information about the targets: I(f_A; y_x | D) = ½ ln( Var(y_x | D) / Var(y_x | A, D) ), in nats.
 ///
 /// With [`TargetNoise::Free`] this is Eq. 1. With [`TargetNoise::Noisy`] it is I(y_A; y_x | D), Eq. 21, which the paper
-/// optimises: ρ² on the diagonal of K_AA keeps the factor healthy when targets are nearly collinear.
+/// optimises: ρ² on the diagonal of K_AA keeps the factorisation stable when targets are nearly collinear.
+///
+/// ```
+/// use homing::rules::{Itl, TargetNoise};
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { var: 3.0, var_given_targets: 1.0, noise_var: 1.0, ..Candidate::default() };
+/// assert!((Itl(TargetNoise::Noisy).score(&candidate) - 0.5 * 2f64.ln()).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Itl(pub TargetNoise);
 
@@ -15,7 +23,7 @@ impl Rule for Itl {
     }
 
     fn score(&self, x: &Candidate<'_>) -> f64 {
-        // ln(1 + small): under much noise the two variances of y differ in their last digits only.
+        // ln(1 + small): under much noise, the two variances of y differ only in their last digits.
         0.5 * self.key(x).ln_1p()
     }
 
@@ -27,7 +35,7 @@ impl Rule for Itl {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
+    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
         let noise = block.noise_var as f32;
         !block.all(|_, high, given| high - given.max(0.0) < bar * (given.max(0.0) + noise))
     }

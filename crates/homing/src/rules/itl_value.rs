@@ -1,12 +1,21 @@
-//! ITL of a candidate's value in place of its observation, as the authors' code has it.
+//! ITL of a candidate's value instead of its observation, as in the authors' code.
 
-use super::{Bounded, Candidate, Rule, TargetNoise, Wants};
+use super::{BlockBounds, Candidate, Rule, TargetNoise, Wants};
 
-/// I(y_A; f_x | D) = ½ ln( Var(f_x | D) / Var(f_x | y_A, D) ), in nats: Eq. 21 without ρ² in its ratio.
+/// Information between the targets and a candidate's value: I(y_A; f_x | D) = ½ ln( Var(f_x | D) / Var(f_x | y_A, D) ), in
+/// nats. This is Eq. 21 without ρ² in its ratio.
 ///
-/// Neither the length of a candidate's row nor the noise ρ²(x) of its observation counts, where Eq. 21 under much noise prefers
-/// long rows; rows that are multiples of one another tie but for rounding. A candidate without variance tells nothing, and none
-/// tells more than some 36 nats.
+/// The score depends neither on the norm of a candidate's row nor on the noise ρ²(x) of its observation, whereas Eq. 21
+/// prefers long rows under much noise. Rows that are multiples of each other have the same score up to rounding. A
+/// candidate without variance scores zero, and no score exceeds about 36 nats.
+///
+/// ```
+/// use homing::rules::ItlValue;
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { var: 3.0, var_given_targets: 1.0, noise_var: 5.0, ..Candidate::default() };
+/// assert!((ItlValue.score(&candidate) - 0.5 * 3f64.ln()).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ItlValue;
 
@@ -20,7 +29,7 @@ impl Rule for ItlValue {
     }
 
     fn key(&self, x: &Candidate<'_>) -> f64 {
-        // Bounds are never zero: the smallest number stands for a row whose variance is lost in rounding.
+        // Bounds are never zero: the smallest positive number represents a variance that is lost in rounding.
         if x.var <= f64::MIN_POSITIVE {
             return 0.0;
         }
@@ -31,7 +40,7 @@ impl Rule for ItlValue {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
+    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
         !block.all(|_, high, given| high - given.max(0.0) < bar * given.max(0.0))
     }
 }

@@ -2,7 +2,16 @@
 
 use super::{Candidate, Rule, Wants};
 
-/// min_i d_k(x, x_i)² over the picks so far; k(x, x), the distance from the origin, before the first.
+/// Squared distance to the nearest pick: min_i d_k(x, x_i)². Before the first pick, the squared distance k(x, x) from the
+/// origin.
+///
+/// ```
+/// use homing::rules::MaxDist;
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { prior_var: 2.0, nearest_sq: Some(0.5), ..Candidate::default() };
+/// assert!((MaxDist.score(&candidate) - 0.5).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct MaxDist;
 

@@ -1,8 +1,16 @@
-//! MaxMargin, as the paper names it: the smallest gap between the two likeliest classes.
+//! MaxMargin, by the paper's name: the smallest gap between the two most likely classes.
 
 use super::{Candidate, Rule, Wants, top_two};
 
-/// p₂(x) − p₁(x) for the two largest probabilities p₁ ≥ p₂.
+/// Negative gap between the two most likely classes: p₂(x) − p₁(x) for the two largest probabilities p₁ ≥ p₂.
+///
+/// ```
+/// use homing::rules::MaxMargin;
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { probabilities: &[0.25, 0.125, 0.625], ..Candidate::default() };
+/// assert!((MaxMargin.score(&candidate) - -0.375).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct MaxMargin;
 

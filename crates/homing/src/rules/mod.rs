@@ -1,4 +1,4 @@
-//! Rules: how much a candidate is worth, from a few numbers that the engine keeps for it.
+//! Rules: formulas that score a candidate from a few numbers that the engine maintains for it.
 
 mod cosine;
 mod ctl;
@@ -10,6 +10,7 @@ mod max_dist;
 mod max_entropy;
 mod max_margin;
 mod proportional;
+pub(crate) mod strategy;
 mod uncertainty;
 mod undirected_itl;
 mod uniform;
@@ -30,54 +31,95 @@ pub use undirected_itl::UndirectedItl;
 pub use uniform::Uniform;
 pub use vtl::Vtl;
 
-/// A formula that scores one candidate; the largest score is picked.
+/// A formula that scores one candidate. The candidate with the largest score is picked.
 ///
-/// A rule knows nothing of batches, masks, seeds or files. It names the numbers that it [`wants`](Rule::wants), and the
-/// engine keeps those for every candidate, up to date with all picks.
+/// A rule knows nothing about batches, masks, seeds or files. It declares the numbers that it [`wants`](Rule::wants), and
+/// the engine keeps those numbers up to date for every candidate as picks are made.
+///
+/// An implementation guarantees the following:
+/// - [`score`](Rule::score) depends only on the candidate: engines call it for any rows, in any order, on many threads. A
+///   candidate whose score is NaN is never picked before one whose score is a number.
+/// - `score` reads only the numbers that [`wants`](Rule::wants) declares; all others are zero.
+/// - [`key`](Rule::key) orders candidates as `score` does.
+/// - [`is_monotone`](Rule::is_monotone) is true only if the score is monotone as described there, because bounds on a
+///   candidate's numbers then serve as bounds on its score. It enables the fast path: many picks per pass over the pool
+///   under the linear kernel. A rule that leaves it false makes the same picks with one pass per pick. The fast path also
+///   requires that the rule wants `var` and at most one of `var_given_targets`, `sq_cov` and `std_cov`.
+///
+/// ```
+/// use homing::rules::TargetNoise;
+/// use homing::{BatchMethod, Candidate, Embeddings, PickMethod, Plan, Rule, Strategy, Task, Wants, select};
+///
+/// /// The variance that the targets explain, relative to the variance that is left: ITL is ½ ln(1 + this).
+/// struct SignalToNoise;
+///
+/// impl Rule for SignalToNoise {
+///     fn wants(&self) -> Wants {
+///         Wants { var: true, var_given_targets: Some(TargetNoise::Noisy), ..Wants::default() }
+///     }
+///
+///     fn score(&self, x: &Candidate<'_>) -> f64 {
+///         (x.var - x.var_given_targets) / (x.var_given_targets + x.noise_var)
+///     }
+///
+///     fn is_monotone(&self) -> bool {
+///         true // increasing in `var`, decreasing in `var_given_targets`
+///     }
+/// }
+///
+/// # let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2]; // four rows of two numbers
+/// # let targets = [0.8f32, 0.3];
+/// # let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
+/// let strategy = Strategy::new("signal-to-noise", SignalToNoise, BatchMethod::Sequential, PickMethod::Largest);
+/// let selection = select(&task, &Plan::default().strategy(strategy).count(2))?;
+/// assert_eq!(selection.rows(), select(&task, &Plan::default().count(2))?.rows());
+/// # Ok::<(), homing::Error>(())
+/// ```
 pub trait Rule: Send + Sync {
-    /// The numbers that [`Rule::score`] reads.
+    /// Declares the numbers that [`Rule::score`] reads.
     fn wants(&self) -> Wants;
 
-    /// What picking this candidate next is worth.
+    /// Returns the value of picking this candidate next.
     fn score(&self, x: &Candidate<'_>) -> f64;
 
-    /// An increasing function of the score that is cheaper to compute.
+    /// Returns an increasing function of the score that is cheaper to compute.
     fn key(&self, x: &Candidate<'_>) -> f64 {
         self.score(x)
     }
 
-    /// Whether the score is monotone in each number of a candidate with `var > 0`: falling in `var_given_targets`, rising in
-    /// `sq_cov` and `std_cov`, either way in `var`. Then bounds on the numbers bound the score, and many picks can share a pass.
+    /// Returns whether the score is monotone in each number of a candidate with `var > 0`: decreasing in
+    /// `var_given_targets`, increasing in `sq_cov` and `std_cov`, and either in `var`. Bounds on the numbers then bound the
+    /// score, so many picks can share one pass.
     fn is_monotone(&self) -> bool {
         false
     }
 
-    /// Appends the places in a block whose key may reach `bar`.
+    /// Appends the positions in a block whose key may reach `bar`.
     #[doc(hidden)]
-    fn reach(&self, bar: f64, block: &Bounded<'_>, hits: &mut Vec<usize>) {
+    fn reach(&self, bar: f64, block: &BlockBounds<'_>, hits: &mut Vec<usize>) {
         for i in 0..block.var.len() {
             let (low, high) = block.candidates(i);
-            // Not `>=`: a NaN must be looked at.
+            // Not `>=`: a NaN must be reported.
             if !(block.is_finite(i) && self.key(&low) < bar && self.key(&high) < bar) {
                 hits.push(i);
             }
         }
     }
 
-    /// Whether any key of a block may reach `bar`: a cheap test that may say yes too often.
+    /// Returns whether any key of a block may reach `bar`. The test is cheap and may return true too often.
     #[doc(hidden)]
-    fn may_reach(&self, _bar: f32, _block: &Bounded<'_>) -> bool {
+    fn may_reach(&self, _bar: f32, _block: &BlockBounds<'_>) -> bool {
         true
     }
 
-    /// The keys of a block.
+    /// Appends the keys of a block.
     #[doc(hidden)]
-    fn keys(&self, block: &Bounded<'_>, keys: &mut Vec<f32>) {
+    fn keys(&self, block: &BlockBounds<'_>, keys: &mut Vec<f32>) {
         keys.extend((0..block.var.len()).map(|i| self.key(&block.candidates(i).1) as f32));
     }
 }
 
-/// Numbers of a block of candidates, in the precision that they are kept in.
+/// Numbers of a block of candidates, in the precision in which they are stored.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub enum Reals<'a> {
@@ -93,7 +135,7 @@ impl Reals<'_> {
         }
     }
 
-    /// The number in place `i`; zero where nothing is kept.
+    /// Returns the number at position `i`, or zero if none is stored.
     #[inline]
     fn get(&self, i: usize) -> f64 {
         match self {
@@ -103,32 +145,32 @@ impl Reals<'_> {
     }
 }
 
-/// The numbers of a block of candidates, each known up to an error times the candidate's ‖φ‖².
+/// Numbers of a block of candidates, each known up to an error times the candidate's ‖φ‖².
 #[doc(hidden)]
-pub struct Bounded<'a> {
+pub struct BlockBounds<'a> {
     pub(crate) var: Reals<'a>,
     pub(crate) second: Reals<'a>,
     pub(crate) std_cov: Reals<'a>,
     pub(crate) norm_sq: Reals<'a>,
-    /// Further errors of `second`, times ‖φ‖.
+    /// Additional errors of `second`, times ‖φ‖.
     pub(crate) second_errors: &'a [f32],
     pub(crate) var_error: f64,
     pub(crate) second_error: f64,
-    /// Times ‖φ‖.
+    /// Error of `std_cov`, times ‖φ‖.
     pub(crate) std_cov_error: f64,
     pub(crate) noise_var: f64,
-    /// Whether `second` is the sum of squared covariances, not the variance given the targets.
+    /// Whether `second` is the sum of squared covariances instead of the variance given the targets.
     pub(crate) second_is_sum: bool,
 }
 
-impl Bounded<'_> {
-    /// Whether `below` holds for all candidates: of the least and the most variance, and the most favourable second number or
-    /// covariance, bounds that are widened by the rounding of f32. Other precisions are not looked at.
+impl BlockBounds<'_> {
+    /// Returns whether `below` holds for all candidates. Its arguments are the least and the largest possible variance, and
+    /// the most favourable second number or covariance, widened by the rounding of f32. Returns false for other precisions.
     fn all(&self, below: impl Fn(f32, f32, f32) -> bool) -> bool {
         const WIDER: f64 = 1.0 + 1e-3;
         let (Reals::F32(vars), Reals::F32(second)) = (self.var, self.second) else { return false };
         let (Reals::F32(norms), Reals::F32(std_cov)) = (self.norm_sq, self.std_cov) else { return false };
-        // The rounding here is some ulp of ‖φ‖².
+        // The arithmetic below rounds by a few ulp of ‖φ‖².
         let ulps = 4.0 * f64::from(f32::EPSILON);
         let var_error = (WIDER * (self.var_error + ulps)) as f32;
         let second_error = (WIDER * (self.second_error + ulps)) as f32;
@@ -170,7 +212,7 @@ impl Bounded<'_> {
         [self.var, self.second, self.std_cov].iter().all(|list| list.get(i).is_finite())
     }
 
-    /// The most favourable candidates with the least and with the most variance.
+    /// Returns the most favourable candidates with the least and with the largest variance.
     #[inline]
     fn candidates(&self, i: usize) -> (Candidate<'static>, Candidate<'static>) {
         let norm_sq = self.norm_sq.get(i);
@@ -179,7 +221,7 @@ impl Bounded<'_> {
         let further = self.second_errors.get(i).map_or(0.0, |&error| 1.001 * f64::from(error) * norm_sq.sqrt());
         let second_slack = self.second_error * norm_sq + further;
         let std_cov = self.std_cov.get(i) + self.std_cov_error * norm_sq.sqrt();
-        // Never zero: a score may have no bound as the variance vanishes, and must then say so.
+        // Never zero: a score may grow without bound as the variance vanishes, and the bound must show that.
         let (low, high) = ((var - slack).max(f64::MIN_POSITIVE), (var + slack).max(f64::MIN_POSITIVE));
         let given = (second - second_slack).max(0.0);
         let candidate = |var: f64| Candidate {
@@ -194,71 +236,91 @@ impl Bounded<'_> {
     }
 }
 
-/// The numbers a rule reads from a [`Candidate`]; those not asked for are zero.
+/// The numbers that a rule reads from a [`Candidate`]. All others are zero.
+///
+/// ```
+/// use homing::Wants;
+///
+/// let wants = Wants { var: true, std_cov: true, ..Wants::default() };
+/// assert!(wants.targets()); // `std_cov` is a covariance with the targets
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // a set of flags is what it is
+#[allow(clippy::struct_excessive_bools, reason = "it is a set of flags")]
 pub struct Wants {
-    /// [`Candidate::var`].
+    /// Whether the rule reads [`Candidate::var`].
     pub var: bool,
-    /// [`Candidate::var_given_targets`], and how the targets are given.
+    /// Whether the rule reads [`Candidate::var_given_targets`], and how the targets are then observed.
     pub var_given_targets: Option<TargetNoise>,
-    /// [`Candidate::sq_cov`].
+    /// Whether the rule reads [`Candidate::sq_cov`].
     pub sq_cov: bool,
-    /// [`Candidate::std_cov`].
+    /// Whether the rule reads [`Candidate::std_cov`].
     pub std_cov: bool,
-    /// [`Candidate::nearest_sq`].
+    /// Whether the rule reads [`Candidate::nearest_sq`].
     pub nearest: bool,
-    /// [`Candidate::cosine`].
+    /// Whether the rule reads [`Candidate::cosine`].
     pub cosine: bool,
-    /// [`Candidate::probabilities`].
+    /// Whether the rule reads [`Candidate::probabilities`].
     pub probabilities: bool,
 }
 
 impl Wants {
-    /// Whether the rule is about targets.
+    /// Returns whether the rule reads only variances and covariances given D, which the drafting engines maintain.
+    pub(crate) fn is_conditional(self) -> bool {
+        self.var && !self.nearest && !self.cosine && !self.probabilities
+    }
+
+    /// Returns whether the rule needs targets.
     pub fn targets(&self) -> bool {
         self.var_given_targets.is_some() || self.sq_cov || self.std_cov || self.cosine
     }
 }
 
-/// How the targets are known when f_x is conditioned on them.
+/// How the targets are observed when f_x is conditioned on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetNoise {
-    /// Their values f_A themselves (Eq. 1).
+    /// Their values f_A without noise (Eq. 1).
     Free,
-    /// Observations y_A with noise ρ² (Eq. 21), as the paper computes it.
+    /// Noisy observations y_A with variance ρ² (Eq. 21), as in the paper's experiments.
     Noisy,
 }
 
-/// What the engine knows of one candidate x, given the observations D and the picks so far.
+/// The numbers of one candidate x, given the observations D and the picks so far.
+///
+/// ```
+/// use homing::rules::Vtl;
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { var: 3.0, sq_cov: 2.0, noise_var: 1.0, ..Candidate::default() };
+/// assert_eq!(Vtl.score(&candidate), 0.5);
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Candidate<'a> {
-    /// k(x, x), before any observation.
+    /// Prior variance k(x, x), before any observation.
     pub prior_var: f64,
-    /// Var(f_x | D).
+    /// Variance Var(f_x | D).
     pub var: f64,
-    /// Var(f_x | D, A).
+    /// Variance given the targets, Var(f_x | D, A).
     pub var_given_targets: f64,
-    /// Σ_a Cov(f_x, f_a | D)².
+    /// Sum of the squared covariances with the targets, Σ_a Cov(f_x, f_a | D)².
     pub sq_cov: f64,
-    /// Σ_a Cov(f_x, f_a | D) / σ_a with σ_a² = Var(f_a | D).
+    /// Sum of the standardised covariances with the targets, Σ_a Cov(f_x, f_a | D) / σ_a, where σ_a² = Var(f_a | D).
     pub std_cov: f64,
-    /// Squared distance d_k² to the nearest pick or observed point; none before the first.
+    /// Squared distance d_k² to the nearest pick or observed point; `None` before the first.
     pub nearest_sq: Option<f64>,
     /// Mean cosine of x with the targets, before any observation.
     pub cosine: f64,
     /// Class probabilities p(x).
     pub probabilities: &'a [f64],
-    /// ρ²(x), the noise of an observation at x.
+    /// Noise variance ρ²(x) of an observation at x.
     pub noise_var: f64,
 }
 
-/// H(p) = −Σ pᵢ ln pᵢ.
+/// Entropy H(p) = −Σ pᵢ ln pᵢ.
 fn entropy(p: &[f64]) -> f64 {
     p.iter().filter(|&&p| p > 0.0).map(|p| -p * p.ln()).sum()
 }
 
-/// The two largest entries.
+/// Returns the two largest entries.
 fn top_two(p: &[f64]) -> (f64, f64) {
     p.iter().fold((0.0, 0.0), |(first, second), &p| if p > first { (p, first) } else { (first, f64::max(second, p)) })
 }

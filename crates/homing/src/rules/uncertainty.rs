@@ -2,7 +2,15 @@
 
 use super::{Candidate, Rule, Wants};
 
-/// σ²(x) = Var(f_x | D).
+/// Variance of the candidate: σ²(x) = Var(f_x | D).
+///
+/// ```
+/// use homing::rules::Uncertainty;
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { var: 2.0, ..Candidate::default() };
+/// assert!((Uncertainty.score(&candidate) - 2.0).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Uncertainty;
 

@@ -1,8 +1,16 @@
 //! Undirected ITL, the case S ⊆ A: equal to greedy MaxDet.
 
-use super::{Bounded, Candidate, Rule, Wants};
+use super::{BlockBounds, Candidate, Rule, Wants};
 
-/// I(f_x; y_x | D) = ½ ln(1 + Var(f_x | D) / ρ²).
+/// Information about the candidate itself: I(f_x; y_x | D) = ½ ln(1 + Var(f_x | D) / ρ²).
+///
+/// ```
+/// use homing::rules::UndirectedItl;
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { var: 3.0, noise_var: 1.0, ..Candidate::default() };
+/// assert!((UndirectedItl.score(&candidate) - 0.5 * 4f64.ln()).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct UndirectedItl;
 
@@ -23,7 +31,7 @@ impl Rule for UndirectedItl {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
+    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
         let noise = block.noise_var as f32;
         !block.all(|_, high, _| high < bar * noise)
     }

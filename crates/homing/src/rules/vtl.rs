@@ -1,9 +1,17 @@
 //! VTL: variance-based transductive learning.
 
-use super::{Bounded, Candidate, Rule, Wants};
+use super::{BlockBounds, Candidate, Rule, Wants};
 
-/// Σ_a (Var(f_a | D) − Var(f_a | D, y_x)) = Σ_a Cov(f_x, f_a | D)² / (Var(f_x | D) + ρ²): the variance of the targets
-/// that an observation of x takes away.
+/// Variance of the targets that an observation of x removes: Σ_a (Var(f_a | D) − Var(f_a | D, y_x)) = Σ_a Cov(f_x, f_a |
+/// D)² / (Var(f_x | D) + ρ²).
+///
+/// ```
+/// use homing::rules::Vtl;
+/// use homing::{Candidate, Rule};
+///
+/// let candidate = Candidate { var: 3.0, sq_cov: 2.0, noise_var: 1.0, ..Candidate::default() };
+/// assert!((Vtl.score(&candidate) - 0.5).abs() < 1e-15);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Vtl;
 
@@ -20,7 +28,7 @@ impl Rule for Vtl {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &Bounded<'_>) -> bool {
+    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
         let noise = block.noise_var as f32;
         !block.all(|low, _, sq_cov| sq_cov < bar * (low + noise))
     }

@@ -2,24 +2,24 @@
 
 use faer::MatRef;
 
-/// Observations of some points with covariance K, and what they leave of any other: the rows of L with
-/// LLᵀ = K_BB + diag ρ².
+/// Observations of points with covariance K, and the remaining variances of the others: the rows of L with LLᵀ = K_BB +
+/// diag ρ².
 #[derive(Clone)]
 pub(crate) struct Chain<'c> {
     cov: MatRef<'c, f64>,
     members: Vec<usize>,
-    /// Rows of L, one after the other; row i has i + 1 entries.
+    /// The rows of L, concatenated; row i has i + 1 entries.
     factor: Vec<f64>,
     whitened: Vec<f64>,
 }
 
 impl<'c> Chain<'c> {
-    /// Nothing observed of the points that `cov` is about.
+    /// Creates a chain without observations, for points with covariance `cov`.
     pub fn new(cov: MatRef<'c, f64>) -> Self {
         Self { cov, members: Vec::new(), factor: Vec::new(), whitened: Vec::new() }
     }
 
-    /// Var(f_x | y_B).
+    /// Returns Var(f_x | y_B).
     pub fn var(&mut self, x: usize) -> f64 {
         self.whiten(x);
         self.left(x)
@@ -29,18 +29,18 @@ impl<'c> Chain<'c> {
         (self.cov[(x, x)] - self.whitened.iter().map(|z| z * z).sum::<f64>()).max(0.0)
     }
 
-    /// L⁻¹ K_Bx.
+    /// Computes L⁻¹ K_Bx.
     fn whiten(&mut self, x: usize) {
         self.whitened.clear();
         let mut row = 0;
         for (i, &member) in self.members.iter().enumerate() {
-            let known: f64 = self.factor[row..row + i].iter().zip(&self.whitened).map(|(l, z)| l * z).sum();
-            self.whitened.push((self.cov[(x, member)] - known) / self.factor[row + i]);
+            let explained: f64 = self.factor[row..row + i].iter().zip(&self.whitened).map(|(l, z)| l * z).sum();
+            self.whitened.push((self.cov[(x, member)] - explained) / self.factor[row + i]);
             row += i + 1;
         }
     }
 
-    /// Observes x with noise ρ²; Var(f_x | y_B) as it was before.
+    /// Observes x with noise ρ². Returns Var(f_x | y_B) before the observation.
     pub fn push(&mut self, x: usize, noise_var: f64) -> f64 {
         let var = self.var(x);
         self.factor.extend_from_slice(&self.whitened);
@@ -49,27 +49,27 @@ impl<'c> Chain<'c> {
         var
     }
 
-    /// Observes x with noise ρ²; its row of L: the part left of the diagonal, and the diagonal.
+    /// Observes x with noise ρ². Returns its row of L: the part left of the diagonal, and the diagonal.
     pub fn push_row(&mut self, x: usize, noise_var: f64) -> (Vec<f64>, f64) {
         let std = (self.push(x, noise_var) + noise_var).sqrt();
         (self.whitened.clone(), std)
     }
 
-    /// Takes the last observation back.
+    /// Removes the last observation.
     pub fn pop(&mut self) {
-        self.members.pop().expect("one was pushed");
+        self.members.pop().expect("there is an observation to remove");
         self.factor.truncate(self.factor.len() - self.members.len() - 1);
     }
 }
 
-/// How many lists of at most `most` of `rows` there are in rising order, the empty one included; `repeat` lets a row
-/// appear again. Counted no further than anyone enumerates.
+/// Counts the increasing lists of at most `most` of `rows` rows, including the empty one. With `repeat`, a row may occur
+/// more than once. Stops counting beyond 10¹⁸, which is more than can be enumerated.
 pub(crate) fn count_lists(rows: usize, most: usize, repeat: bool) -> f64 {
     let mut sum = 1.0;
     let mut lists = 1.0;
     for size in 1..=most {
-        let fresh = if repeat { rows + size - 1 } else { (rows + 1).saturating_sub(size) };
-        lists *= fresh as f64 / size as f64;
+        let choices = if repeat { rows + size - 1 } else { (rows + 1).saturating_sub(size) };
+        lists *= choices as f64 / size as f64;
         sum += lists;
         if lists == 0.0 || sum > 1e18 {
             break;
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(chain.push(0, 1.0), 2.0);
         // 1 − 1²/3.
         assert!((chain.var(1) - 2.0 / 3.0).abs() < 1e-15);
-        // A second look at the first: 2 − 4/3 = 2/3, then 1/(1/2 + 2) = 2/5.
+        // A second observation of the first point: 2 − 4/3 = 2/3, then 1/(1/2 + 2) = 2/5.
         assert!((chain.push(0, 1.0) - 2.0 / 3.0).abs() < 1e-15);
         assert!((chain.var(0) - 0.4).abs() < 1e-15);
         chain.pop();

@@ -2,30 +2,45 @@
 
 use faer::Mat;
 
-use super::model::{Model, covariance};
+use super::model::Model;
 use crate::law::Law;
-use crate::span::{coordinates, is_wide};
+use crate::law::moments::covariance;
+use crate::task::span::{coordinates, is_wide};
 
-/// Pools with more rows have no eigenvalues computed; of rows in very many dimensions fewer.
+/// Largest number of rows for which eigenvalues are computed, and the same for rows in very many dimensions.
 const MOST_ROWS: usize = 2048;
 const MOST_WIDE: usize = 1024;
 
-/// What the bounds of Appendix D are made of, over X = S ∪ A.
+/// The constants in the bounds of Appendix D, over X = S ∪ A.
+///
+/// ```
+/// use homing::theory::{Constants, Model};
+/// use homing::{Embeddings, Noise, Task};
+///
+/// # let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2]; // four rows of two numbers
+/// # let targets = [0.8f32, 0.3];
+/// # let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
+/// let model = Model::new(task, Noise::Std(0.5))?;
+/// let constants = Constants::of(&model);
+/// assert_eq!((constants.rows, constants.least_eigenvalue), (4, Some(0.0))); // four dependent rows
+/// assert!((constants.max_total_var - constants.max_var - 0.25).abs() < 1e-12);
+/// # Ok::<(), homing::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Constants {
-    /// |S|.
+    /// Number of rows |S|.
     pub rows: usize,
-    /// σ² = max σ²_0(x).
+    /// Largest prior variance σ² = max σ²_0(x).
     pub max_var: f64,
-    /// σ̃² = max σ²_0(x) + ρ²(x).
+    /// Largest total variance σ̃² = max σ²_0(x) + ρ²(x).
     pub max_total_var: f64,
-    /// λ_min(Var f_S): zero where the rows are linearly dependent; none for a kernel that is not linear and a pool of more
-    /// than 2,048 rows, or in more than 8,192 dimensions of more than 1,024.
+    /// Least eigenvalue λ_min(Var f_S); zero if the rows are linearly dependent. `None` if it is not computed: for a
+    /// nonlinear kernel with more than 2,048 rows, or for more than 1,024 rows in more than 8,192 dimensions.
     pub least_eigenvalue: Option<f64>,
 }
 
 impl Constants {
-    /// The constants of a model.
+    /// Computes the constants of a model.
     pub fn of(model: &Model<'_>) -> Self {
         let (task, dim) = (model.task(), model.dim());
         let largest = |(var, total): (f64, f64), (v, t): (f64, f64)| (f64::max(var, v), f64::max(total, t));
@@ -41,15 +56,15 @@ impl Constants {
         Self { rows: task.pool.rows(), max_var, max_total_var, least_eigenvalue: least_eigenvalue(model) }
     }
 
-    /// c = 2|S|²σ⁴σ̃² / λ²_min (Appendix D.3.2): ε = c·γ_k/k makes k rows an ε-approximate Markov boundary (Lemma D.4).
-    /// Infinite where λ_min is zero, none where it is not known.
+    /// Returns c = 2|S|²σ⁴σ̃² / λ²_min (Appendix D.3.2): with ε = c·γ_k/k, some k rows are an ε-approximate Markov boundary
+    /// (Lemma D.4). Infinite if λ_min is zero, and `None` if it is not known.
     pub fn boundary_factor(&self) -> Option<f64> {
         let lambda = self.least_eigenvalue?;
         let rows = self.rows as f64;
         Some(2.0 * rows * rows * self.max_var * self.max_var * self.max_total_var / (lambda * lambda))
     }
 
-    /// C = 2σ² + c of Theorem 3.1, as Appendix D.3.2 gives it.
+    /// Returns C = 2σ² + c of Theorem 3.1, as in Appendix D.3.2.
     pub fn theorem_factor(&self) -> Option<f64> {
         Some(2.0 * self.max_var + self.boundary_factor()?)
     }
@@ -72,6 +87,6 @@ fn least_eigenvalue(model: &Model<'_>) -> Option<f64> {
     };
     let values = cov.self_adjoint_eigenvalues(faer::Side::Lower).expect("a finite symmetric matrix has eigenvalues");
     let (least, most) = (values[0], values[rows - 1]);
-    // Below the rounding of the largest, an eigenvalue is zero as far as anyone can tell.
+    // An eigenvalue below the rounding of the largest cannot be distinguished from zero.
     Some(if least > most * rows as f64 * f64::EPSILON { least } else { 0.0 })
 }

@@ -1,33 +1,53 @@
-//! How γ_n grows with n (the paper's Table 3), and a bound that holds for every n.
+//! Growth of γ_n with n (the paper's Table 3), and a bound that holds for every n.
 //!
-//! Rates are magnitudes: functions that γ_n stays below up to a constant that depends on the domain, the length scale and
-//! the noise, for Õ also up to further logarithms. They say how fast the guarantee improves, not what it is.
+//! Rates are orders of magnitude: γ_n stays below them up to a constant that depends on the domain, the length scale and
+//! the noise, and for Õ also up to further logarithms. They show how fast the guarantee improves, not its value.
 
-/// Linear kernel: d·ln n.
+/// Rate of the linear kernel: d·ln n.
+///
+/// ```
+/// assert!((homing::theory::linear_growth(100.0, 3) - 3.0 * 100f64.ln()).abs() < 1e-9);
+/// ```
 pub fn linear_growth(n: f64, dim: usize) -> f64 {
     dim as f64 * n.ln()
 }
 
-/// Gaussian kernel: lnᵈ⁺¹ n.
+/// Rate of the Gaussian kernel: lnᵈ⁺¹ n.
+///
+/// ```
+/// assert!((homing::theory::gaussian_growth(100.0, 1) - 100f64.ln().powi(2)).abs() < 1e-9);
+/// ```
 pub fn gaussian_growth(n: f64, dim: usize) -> f64 {
     n.ln().powf(dim as f64 + 1.0)
 }
 
-/// Laplace kernel, the Matérn kernel with ν = ½: n^(d/(1+d)) · ln^(1/(1+d)) n.
+/// Rate of the Laplace kernel, which is the Matérn kernel with ν = ½: n^(d/(1+d)) · ln^(1/(1+d)) n.
+///
+/// ```
+/// assert!((homing::theory::laplace_growth(100.0, 1) - 10.0 * 100f64.ln().sqrt()).abs() < 1e-9);
+/// ```
 pub fn laplace_growth(n: f64, dim: usize) -> f64 {
     matern_growth(n, dim, 0.5)
 }
 
-/// Matérn kernel with smoothness ν: n^(d/(2ν+d)) · ln^(2ν/(2ν+d)) n.
+/// Rate of the Matérn kernel with smoothness ν: n^(d/(2ν+d)) · ln^(2ν/(2ν+d)) n.
+///
+/// ```
+/// assert!((homing::theory::matern_growth(100.0, 1, 0.5) - 10.0 * 100f64.ln().sqrt()).abs() < 1e-9);
+/// ```
 pub fn matern_growth(n: f64, dim: usize, smoothness: f64) -> f64 {
     let (d, two_nu) = (dim as f64, 2.0 * smoothness);
     n.powf(d / (two_nu + d)) * n.ln().powf(two_nu / (two_nu + d))
 }
 
-/// γ_n ≤ r/2 · ln(1 + n·s/r) for a kernel of rank r with k(x, x)/ρ²(x) ≤ s everywhere.
+/// Upper bound r/2 · ln(1 + n·s/r) of γ_n for a kernel of rank r, if k(x, x)/ρ²(x) ≤ s everywhere.
 ///
-/// I + K_XX/ρ² has at most r eigenvalues above 1, and those sum to at most r + n·s; their product is largest when they are
-/// equal. Repeated rows are counted. For the linear kernel r = d: this is the constant of [`linear_growth`].
+/// I + K_XX/ρ² has at most r eigenvalues above 1, whose sum is at most r + n·s. Their product is largest if they are equal.
+/// The bound also holds for repeated rows. For the linear kernel, r = d, and this is [`linear_growth`] with its constant.
+///
+/// ```
+/// assert!((homing::theory::capacity_by_rank(4, 2, 3.0) - 7f64.ln()).abs() < 1e-9);
+/// ```
 pub fn capacity_by_rank(n: usize, rank: usize, signal_to_noise: f64) -> f64 {
     let rank = rank.min(n) as f64;
     if rank == 0.0 { 0.0 } else { 0.5 * rank * (n as f64 * signal_to_noise / rank).ln_1p() }

@@ -1,8 +1,9 @@
-//! The paper's theory as numbers: what a pool can teach, how far picks have come, and what is guaranteed.
+//! The paper's theory as numbers: what a pool can teach, what picks have achieved, and what is guaranteed.
 //!
-//! Everything is a function of a [`Model`]: a Gaussian process with its pool S, targets A, noise ρ² and observations D_n.
+//! Every quantity is a function of a [`Model`]: a Gaussian process with its pool S, targets A, noise ρ² and observations
+//! D_n.
 //!
-//! | paper | number |
+//! | paper | item |
 //! |---|---|
 //! | γ_n, Section 2, Table 3 | [`capacity`], [`exact_capacity`], [`greedy_capacity`]; [`linear_growth`] and the other rates |
 //! | η²_S, σ²_n, Section 3.1 | [`Model::irreducible_vars`], [`Model::target_vars`]; [`reach`] for pools of any size |
@@ -11,7 +12,7 @@
 //! | Theorem 3.2, Lemma D.11 | [`confidence_width`], [`calibrated_width`], [`confidence_interval`], [`Simulation`] |
 //! | κ_n(k), Definition C.1, Theorem C.2 | [`submodularity_ratio`], [`exact_ratio`], [`bounded_ratio`], [`guarantee`] |
 //! | Definition D.3, Lemmas D.4 and D.7 | [`boundary`], [`undirected_boundary`], [`boundary_size`] |
-//! | Lemma F.1 | [`sampled`], [`simulate_sampling`] |
+//! | Lemma F.1 | [`sampling_bound`], [`simulate_sampling`] |
 //!
 //! ```
 //! use homing::theory::{Model, capacity, submodularity_ratio};
@@ -19,7 +20,7 @@
 //!
 //! let pool = [1.0, 0.0, 0.9, 0.1, 0.0, 0.4];
 //! let targets = [0.8, 0.3];
-//! let task = Task::new(Embeddings::new(&pool[..], 2)?, Some(Embeddings::new(&targets[..], 2)?.into()));
+//! let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
 //! let model = Model::new(task, Noise::Std(0.5))?;
 //! let after = model.given(&[1])?;
 //! assert!(after.target_vars()[0] < model.target_vars()[0]);
@@ -37,6 +38,7 @@ mod convergence;
 mod growth;
 mod markov;
 mod model;
+mod ratio;
 mod ratio_bounds;
 mod reach;
 mod rkhs;
@@ -47,14 +49,15 @@ pub use agnostic::{calibrated_width, confidence_interval, confidence_width};
 pub use capacity::{Capacity, capacity, exact_capacity, greedy_capacity};
 pub use constants::Constants;
 pub use convergence::{
-    Round, bound_within_pool, objective_bound, reducible_bound, sharp_variance_bound, trajectory, variance_bound,
+    TrajectoryPoint, bound_within_pool, objective_bound, reducible_bound, sharp_variance_bound, trajectory,
+    variance_bound,
 };
 pub use growth::{capacity_by_rank, gaussian_growth, laplace_growth, linear_growth, matern_growth};
 pub use markov::{Boundary, boundary, boundary_size, undirected_boundary};
-pub(crate) use model::variances;
 pub use model::{Model, Objective};
+pub use ratio::{Ratio, guarantee};
 pub use ratio_bounds::bounded_ratio;
 pub use reach::{Reach, reach};
 pub use rkhs::{RkhsFunction, Simulation};
-pub use sampling::{Sampled, sampled, simulate_sampling};
-pub use submodularity::{Ratio, exact_ratio, guarantee, submodularity_ratio};
+pub use sampling::{SamplingBound, sampling_bound, simulate_sampling};
+pub use submodularity::{exact_ratio, submodularity_ratio};

@@ -1,19 +1,36 @@
-//! A Gaussian process with its pool, its targets and its observations: what every quantity of the theory is a function of.
+//! A Gaussian process with its pool, its targets and its observations, on which all quantities of the theory depend.
 
 use faer::Mat;
 
-use crate::irreducible::irreducible_given;
-use crate::law::{Columns, Law, Variance};
-use crate::ledger::Ledger;
-use crate::range::settled_noise;
+use crate::base::algebra::zeros;
+use crate::law::Law;
+use crate::law::irreducible::irreducible_given;
+use crate::law::moments::{covariance, gain, variances};
 use crate::rules::TargetNoise;
-use crate::select::open_ledger;
-use crate::task::{Survey, check};
+use crate::select::ledger::{Ledger, open_ledger};
+use crate::task::check::check;
+use crate::task::range::resolve_noise;
+use crate::task::survey::Survey;
 use crate::{Embeddings, Error, Noise, Plan, Result, Task};
 
-/// f ~ GP(0, k) with noise ρ² (Assumptions B.1 and B.2), the pool S, the targets A and the observations D_n.
+/// A Gaussian process f ~ GP(0, k) with noise ρ² (Assumptions B.1 and B.2), the pool S, the targets A and the observations
+/// D_n.
 ///
-/// Targets are known without noise, as in Eq. 1: the quantities are those of the paper's theory. Without targets, A = S.
+/// Targets are observed without noise, as in Eq. 1 and in the paper's theory. Without targets, A = S.
+///
+/// ```
+/// use homing::theory::Model;
+/// use homing::{Embeddings, Noise, Task};
+///
+/// # let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2]; // four rows of two numbers
+/// # let targets = [0.8f32, 0.3];
+/// # let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
+/// let model = Model::new(task, Noise::Std(0.5))?;
+/// let after = model.given(&[1])?;
+/// assert!(after.target_vars()[0] < model.target_vars()[0]);
+/// assert!((after.information() - model.gains()[1]).abs() < 1e-12);
+/// # Ok::<(), homing::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Model<'a> {
     task: Task<'a>,
@@ -23,30 +40,40 @@ pub struct Model<'a> {
     rows: Vec<usize>,
 }
 
-/// Γ_n, the value of ITL's objective, and the row that has it.
+/// Γ_n, the value of ITL's objective, and the row that attains it.
+///
+/// ```
+/// use homing::theory::Model;
+/// use homing::{Embeddings, Noise, Task};
+///
+/// # let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2]; // four rows of two numbers
+/// # let targets = [0.8f32, 0.3];
+/// # let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
+/// let model = Model::new(task, Noise::Std(0.5))?;
+/// let objective = model.objective();
+/// assert_eq!(objective.value, model.gains()[objective.row]);
+/// # Ok::<(), homing::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Objective {
-    /// I(f_A; y_x | D_n), in nats.
+    /// Information I(f_A; y_x | D_n), in nats.
     pub value: f64,
-    /// x.
+    /// The row x.
     pub row: usize,
 }
 
 impl<'a> Model<'a> {
-    /// Takes the task's observed rows and points as D_0; costs, quotas and forbidden rows do not matter here.
+    /// Creates the model, with the task's observed rows and points as D_0. Costs, quotas and forbidden rows have no effect.
     pub fn new(task: Task<'a>, noise: Noise) -> Result<Self> {
         let rule = if task.targets.is_some() { "itl-exact" } else { "undirected-itl" };
         check(&task, &Plan { strategy: rule.parse()?, noise, ..Plan::default() })?;
         let mean_var = Survey::new(&task)?.mean_var;
-        let noise_var = settled_noise(task.noise_vars, noise, mean_var)?;
+        let noise_var = resolve_noise(task.noise_vars, noise, mean_var)?;
         let ledger = open_ledger(&task, noise_var, TargetNoise::Free)?;
-        let mut rows = task.observed_rows.to_vec();
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(Self { task, noise_var, mean_var, ledger, rows })
+        Ok(Self { task, noise_var, mean_var, ledger, rows: task.labelled_rows() })
     }
 
-    /// Adds an observation of a pool row to D_n; a row observed twice has two independent observations.
+    /// Adds an observation of a pool row to D_n. A row that is observed twice has two independent observations.
     pub fn observe(&mut self, row: usize) -> Result<()> {
         let rows = self.task.pool.rows();
         if row >= rows {
@@ -59,64 +86,65 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
-    /// The model after observations of these rows.
+    /// Returns the model after observations of these rows.
     pub fn given(&self, rows: &[usize]) -> Result<Self> {
         let mut model = self.clone();
         rows.iter().try_for_each(|&row| model.observe(row))?;
         Ok(model)
     }
 
-    /// The same with one point as the only target; the law given D_n is kept.
+    /// Returns the model with one point as its only target. The law given D_n is kept.
     pub(crate) fn about<'m>(&'m self, target: &'m [f64]) -> Result<Model<'m>> {
         let targets = Some(Embeddings::new(target, self.dim())?.into());
         let task = Task { targets, observed_rows: &self.rows, ..self.task };
-        let known = Some((target.to_vec(), self.dim()));
-        let ledger = Ledger::new(self.ledger.data.clone(), known, TargetNoise::Free, self.noise_var);
+        let targets = Some((target.to_vec(), self.dim()));
+        let ledger = Ledger::new(self.ledger.data.clone(), targets, TargetNoise::Free, self.noise_var);
         Ok(Model { task, ledger, rows: self.rows.clone(), ..*self })
     }
 
-    /// What it was made from.
+    /// Returns the task that the model was created from.
     pub fn task(&self) -> &Task<'a> {
         &self.task
     }
 
-    /// Pool rows of D_n.
+    /// Returns the pool rows in D_n.
     pub fn observed(&self) -> &[usize] {
         &self.rows
     }
 
-    /// ρ² of targets and of rows without their own noise.
+    /// Returns ρ² of the targets and of rows without their own noise.
     pub fn noise_var(&self) -> f64 {
         self.noise_var
     }
 
-    /// The pool's mean prior variance.
+    /// Returns the pool's mean prior variance.
     pub fn mean_var(&self) -> f64 {
         self.mean_var
     }
 
-    /// ρ²(x) of a pool row.
+    /// Returns ρ²(x) of a pool row.
     pub fn noise_at(&self, row: usize) -> f64 {
         self.task.noise_vars.map_or(self.noise_var, |vars| vars[row])
     }
 
-    /// I(f_A; y of all rows given to [`Model::observe`] | D_0), in nats.
+    /// Returns the information I(f_A; y_B | D_0), in nats, where B are all rows given to [`Model::observe`].
     pub fn information(&self) -> f64 {
         self.ledger.information()
     }
 
-    /// σ²_0 of each target: k(a, a).
+    /// Returns the prior variance σ²_0 = k(a, a) of each target.
     pub fn prior_vars(&self) -> Vec<f64> {
         self.targets().chunks_exact(self.dim()).map(|a| self.task.kernel.var(a)).collect()
     }
 
-    /// σ²_n of each target: Var(f_a | D_n).
+    /// Returns the variance σ²_n = Var(f_a | D_n) of each target.
     pub fn target_vars(&self) -> Vec<f64> {
         let mut law = self.data();
         self.targets().chunks_exact(self.dim()).map(|a| law.var(a)).collect()
     }
 
-    /// η²_S of each target, Var(f_a | f_S, D_n): what no further observation of the pool can take away.
+    /// Returns the irreducible variance η²_S = Var(f_a | f_S, D_n) of each target, which no further observation of the pool
+    /// can remove.
     pub fn irreducible_vars(&self) -> Result<Vec<f64>> {
         match self.task.targets {
             Some(targets) => irreducible_given(self.task.pool, targets, self.data(), self.task.kernel),
@@ -124,7 +152,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// I(f_A; y_x | D_n) of every pool row (Eq. 1), in one pass.
+    /// Returns I(f_A; y_x | D_n) of every pool row (Eq. 1), in one pass.
     pub fn gains(&self) -> Vec<f64> {
         let (data, joint) = (self.data(), self.joint());
         let noise = |row: usize| self.noise_at(row);
@@ -137,25 +165,26 @@ impl<'a> Model<'a> {
         blocks.concat()
     }
 
-    /// Γ_n = max over S of I(f_A; y_x | D_n) (Eq. 6): what the best next observation adds, a repeated one included.
+    /// Returns Γ_n = max over S of I(f_A; y_x | D_n) (Eq. 6): the information in the best next observation, which may
+    /// repeat a row.
     pub fn objective(&self) -> Objective {
         self.outlook().0
     }
 
-    /// The best next observation among the rows that are not observed yet.
+    /// Returns the best next observation among the rows that are not yet observed.
     pub fn next_pick(&self) -> Option<Objective> {
         self.outlook().1
     }
 
-    /// [`Model::objective`] and [`Model::next_pick`] in one pass.
+    /// Returns [`Model::objective`] and [`Model::next_pick`], in one pass.
     pub fn outlook(&self) -> (Objective, Option<Objective>) {
         let gains = self.gains();
         let mut open = vec![true; gains.len()];
         self.rows.iter().for_each(|&row| open[row] = false);
-        (largest(&gains, |_| true).expect("a pool has rows"), largest(&gains, |row| open[row]))
+        (largest(&gains, |_| true).expect("the pool is not empty"), largest(&gains, |row| open[row]))
     }
 
-    /// What observing these rows one after the other does to the only target.
+    /// Returns the variance of the only target, before and after each of these observations.
     pub(crate) fn descent(&self, rows: &[usize]) -> Result<Vec<f64>> {
         let mut model = self.clone();
         let mut vars = vec![model.target_vars()[0]];
@@ -174,66 +203,30 @@ impl<'a> Model<'a> {
         self.task.targets.map(|targets| targets.to_vec()).unwrap_or_default()
     }
 
-    /// The law given D_n.
+    /// Returns the law given D_n.
     pub(crate) fn data(&self) -> Law<'a> {
         let mut law = self.ledger.data.clone();
         law.fold();
         law
     }
 
-    /// The law given D_n and f_A; none without targets.
+    /// Returns the law given D_n and f_A; `None` without targets.
     pub(crate) fn joint(&self) -> Option<Law<'a>> {
         let mut law = self.ledger.joint.clone()?;
         law.fold();
         Some(law)
     }
 
-    /// Covariances of pool rows given D_n, and given D_n and f_A: zero where A = S.
+    /// Returns the covariances of pool rows given D_n, and given D_n and f_A. The latter are zero if A = S.
     pub(crate) fn covariances(&self, rows: &[usize]) -> (Mat<f64>, Mat<f64>) {
         let points = self.task.pool.gather(rows);
-        let joint = self
-            .joint()
-            .map_or_else(|| Mat::zeros(rows.len(), rows.len()), |law| covariance(&law, &points, self.dim()));
+        let joint =
+            self.joint().map_or_else(|| zeros(rows.len(), rows.len()), |law| covariance(&law, &points, self.dim()));
         (covariance(&self.data(), &points, self.dim()), joint)
     }
 }
 
-/// ½ ln( (v + ρ²) / (u + ρ²) ) for v = Var(f_x | D), u = Var(f_x | f_A, D).
-pub(crate) fn gain(var: f64, given_targets: f64, noise_var: f64) -> f64 {
-    let rest = given_targets.clamp(0.0, var.max(0.0));
-    0.5 * ((var.max(0.0) - rest) / (rest + noise_var)).ln_1p()
-}
-
-/// Variances of a block of rows.
-pub(crate) fn variances(law: &Law<'_>, rows: &[f64], dim: usize) -> Vec<f64> {
-    let mut out = vec![Variance { value: 0.0, scale: 0.0 }; rows.len() / dim];
-    law.scan_vars(rows, &mut Columns::default(), &mut out);
-    out.into_iter().map(|var| var.value.max(0.0)).collect()
-}
-
-/// Covariances of all pairs of points.
-pub(crate) fn covariance(law: &Law<'_>, points: &[f64], dim: usize) -> Mat<f64> {
-    let count = points.len() / dim;
-    let mut out = Mat::zeros(count, count);
-    if count == 0 {
-        return out;
-    }
-    let mut column = vec![0.0; count];
-    for (j, x) in points.chunks_exact(dim).enumerate() {
-        law.scan(&law.itself(x), points, &mut Columns::default(), &mut column);
-        for i in 0..=j {
-            out[(i, j)] = column[i];
-            out[(j, i)] = column[i];
-        }
-    }
-    // A variance is formed from positive parts where the law can do so; a covariance with itself is not.
-    for (i, var) in variances(law, points, dim).into_iter().enumerate() {
-        out[(i, i)] = var;
-    }
-    out
-}
-
-/// The largest value among allowed rows; ties go to the smaller row.
+/// Returns the largest value among the allowed rows. Ties go to the smaller row.
 fn largest(values: &[f64], allowed: impl Fn(usize) -> bool) -> Option<Objective> {
     let allowed = values.iter().enumerate().filter(|(row, _)| allowed(*row));
     let best = allowed.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));

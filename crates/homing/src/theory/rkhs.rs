@@ -1,14 +1,25 @@
-//! Functions of a kernel's Hilbert space, and how often the confidence band holds them (Assumptions D.9 and D.10).
+//! Functions in a kernel's Hilbert space, and how often the confidence band contains them (Assumptions D.9 and D.10).
 
 use faer::Mat;
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use super::agnostic::not_negative;
-use crate::random::{Stream, generator};
+use crate::base::algebra::matrix;
+use crate::base::random::{Stream, generator};
 use crate::{Error, Kernel, Points, Result};
 
-/// f*(x) = Σ αᵢ k(cᵢ, x), a function of the kernel's Hilbert space, with ‖f*‖²_k = αᵀKα (Assumption D.9).
+/// A function f*(x) = Σ αᵢ k(cᵢ, x) in the kernel's Hilbert space, with ‖f*‖²_k = αᵀKα (Assumption D.9).
+///
+/// ```
+/// use homing::theory::RkhsFunction;
+/// use homing::{Embeddings, Gaussian};
+///
+/// let (kernel, centres) = (Gaussian::new(1.0)?, [0.0, 2.0]);
+/// let function = RkhsFunction::new(&kernel, Embeddings::new(&centres, 1)?.into(), &[1.0, 0.0])?;
+/// assert_eq!((function.eval(&[0.0]), function.norm()), (1.0, 1.0));
+/// # Ok::<(), homing::Error>(())
+/// ```
 pub struct RkhsFunction<'k> {
     kernel: &'k dyn Kernel,
     centres: Vec<f64>,
@@ -17,7 +28,7 @@ pub struct RkhsFunction<'k> {
 }
 
 impl<'k> RkhsFunction<'k> {
-    /// With these centres and weights.
+    /// Creates the function with these centres and weights.
     pub fn new(kernel: &'k dyn Kernel, centres: Points<'_>, weights: &[f64]) -> Result<Self> {
         if weights.len() != centres.rows() {
             return Err(Error::Length { what: "weights", got: weights.len(), expected: centres.rows() });
@@ -29,7 +40,7 @@ impl<'k> RkhsFunction<'k> {
         Ok(Self { kernel, centres: centres.to_vec(), dim: centres.dim(), weights: weights.to_vec() })
     }
 
-    /// Random weights, scaled to the norm asked for; the zero function where every centre is.
+    /// Creates a function with random weights, scaled to the given norm. It is zero if all centres are zero.
     pub fn random(kernel: &'k dyn Kernel, centres: Points<'_>, norm: f64, seed: u64) -> Result<Self> {
         not_negative("the norm of f*", norm)?;
         let mut rng = generator(seed, Stream::Estimate);
@@ -41,12 +52,12 @@ impl<'k> RkhsFunction<'k> {
         Ok(function)
     }
 
-    /// f*(x).
+    /// Returns f*(x).
     pub fn eval(&self, x: &[f64]) -> f64 {
         self.centres.chunks_exact(self.dim).zip(&self.weights).map(|(c, w)| w * self.kernel.eval(c, x)).sum()
     }
 
-    /// ‖f*‖_k.
+    /// Returns the norm ‖f*‖_k.
     pub fn norm(&self) -> f64 {
         let quadratic: f64 =
             self.centres.chunks_exact(self.dim).zip(&self.weights).map(|(c, w)| w * self.eval(c)).sum();
@@ -54,27 +65,47 @@ impl<'k> RkhsFunction<'k> {
     }
 }
 
-/// A simulation of Lemma D.11: functions of the Hilbert space observed along a fixed list of points.
+/// A simulation of Lemma D.11: functions in the Hilbert space that are observed at a fixed list of points.
+///
+/// ```
+/// use homing::theory::Simulation;
+/// use homing::{Embeddings, Gaussian};
+///
+/// let (kernel, domain) = (Gaussian::new(1.0)?, [0.0, 1.0, 2.0]);
+/// let simulation = Simulation {
+///     kernel: &kernel,
+///     domain: Embeddings::new(&domain, 1)?.into(),
+///     picks: &[1],
+///     noise_std: 0.1,
+///     norm: 1.0,
+///     trials: 20,
+///     seed: 0,
+/// };
+/// let (wide, narrow) = (vec![100.0; 2], vec![0.0; 2]); // one width before the pick, one after it
+/// assert_eq!(simulation.coverage(&[wide, narrow])?, [1.0, 0.0]);
+/// # Ok::<(), homing::Error>(())
+/// ```
 pub struct Simulation<'s> {
-    /// k.
+    /// Kernel k.
     pub kernel: &'s dyn Kernel,
-    /// X: where the band is looked at, and where the functions have their centres.
+    /// Domain X, on which the band is checked, and whose points are the centres of the functions.
     pub domain: Points<'s>,
-    /// Rows of the domain that are observed, one after the other.
+    /// Rows of the domain that are observed, in order.
     pub picks: &'s [usize],
-    /// ρ: the noise is uniform on [−ρ, ρ] or Gaussian, both ρ-sub-Gaussian (Assumption D.10).
+    /// Noise ρ. The noise is uniform on [−ρ, ρ] or Gaussian, both ρ-sub-Gaussian (Assumption D.10).
     pub noise_std: f64,
-    /// ‖f*‖_k.
+    /// Norm ‖f*‖_k of the functions.
     pub norm: f64,
-    /// How many functions are drawn.
+    /// Number of functions to draw.
     pub trials: usize,
-    /// Seed of the functions and of the noise.
+    /// Seed for the functions and the noise.
     pub seed: u64,
 }
 
 impl Simulation<'_> {
-    /// The share of functions with |f*(x) − μ_n(x)| ≤ `widths[n]`·σ_n(x) for all x of the domain and all n jointly, for each
-    /// list of widths (one width for n = 0, 1, …, |picks|). Half of the functions are observed with Gaussian noise.
+    /// Returns the share of functions with |f*(x) − μ_n(x)| ≤ `widths[n]`·σ_n(x) jointly for all x in the domain and all n,
+    /// for each list of widths (one width for n = 0, 1, …, |picks|). Half of the functions are observed with Gaussian
+    /// noise.
     pub fn coverage(&self, widths: &[Vec<f64>]) -> Result<Vec<f64>> {
         not_negative("the noise", self.noise_std)?;
         let rows = self.domain.rows();
@@ -87,19 +118,19 @@ impl Simulation<'_> {
             }
         }
         let steps = self.steps();
-        let held: Vec<Vec<bool>> = (0..self.trials)
+        let covered: Vec<Vec<bool>> = (0..self.trials)
             .map(|trial| self.trial(trial, &steps).map(|ratios| widths.iter().map(|w| within(&ratios, w)).collect()))
             .collect::<Result<_>>()?;
-        let share = |i: usize| held.iter().filter(|held| held[i]).count() as f64 / self.trials.max(1) as f64;
+        let share = |i: usize| covered.iter().filter(|covered| covered[i]).count() as f64 / self.trials.max(1) as f64;
         Ok((0..widths.len()).map(share).collect())
     }
 
-    /// σ_n over the domain for every n, and the gain K_n[·, j] / p that moves the mean at each pick.
+    /// Returns σ_n over the domain for each n, and the gain K_n[·, j] / p by which each pick changes the mean.
     fn steps(&self) -> Vec<(Vec<f64>, Option<Vec<f64>>)> {
         let (points, dim) = (self.domain.to_vec(), self.domain.dim());
         let at = |i: usize| &points[i * dim..(i + 1) * dim];
         let rows = self.domain.rows();
-        let mut cov = Mat::from_fn(rows, rows, |i, j| self.kernel.eval(at(i), at(j)));
+        let mut cov = matrix(rows, rows, |i, j| self.kernel.eval(at(i), at(j)));
         let stds = |cov: &Mat<f64>| (0..rows).map(|i| cov[(i, i)].max(0.0).sqrt()).collect::<Vec<_>>();
         let mut steps = Vec::with_capacity(self.picks.len() + 1);
         for &j in self.picks {
@@ -116,7 +147,7 @@ impl Simulation<'_> {
         steps
     }
 
-    /// For one function, the largest |f*(x) − μ_n(x)| / σ_n(x) over the domain, for every n.
+    /// Returns the largest |f*(x) − μ_n(x)| / σ_n(x) over the domain for one function, for each n.
     fn trial(&self, trial: usize, steps: &[(Vec<f64>, Option<Vec<f64>>)]) -> Result<Vec<f64>> {
         let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(trial as u64);
         let function = RkhsFunction::random(self.kernel, self.domain, self.norm, seed)?;
@@ -128,7 +159,7 @@ impl Simulation<'_> {
         for (n, (stds, gain)) in steps.iter().enumerate() {
             let error = |((f, m), s): ((&f64, &f64), &f64)| {
                 let miss = (f - m).abs();
-                // What is known exactly is predicted exactly, up to rounding.
+                // Values that are known exactly are predicted exactly, up to rounding.
                 if miss <= 1e-9 * self.norm { 0.0 } else { miss / s }
             };
             ratios.push(truth.iter().zip(&mean).zip(stds).map(error).fold(0.0, f64::max));

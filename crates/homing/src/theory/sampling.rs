@@ -1,23 +1,32 @@
-//! Stochastic target spaces: how often a target is drawn when every round samples its own (Lemma F.1).
+//! Stochastic target spaces: how often a target is drawn if each round samples its own targets (Lemma F.1).
 
-use crate::targets::scaled;
-use crate::{Error, Linear, Noise, Points, Result, TargetSampling};
+use crate::task::sampling::scaled;
+use crate::{Error, Result, TargetSampling};
 
-/// What Lemma F.1 says of one target.
+/// The statement of Lemma F.1 about one target.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sampled {
-    /// ν = 1 − (1 − P_A(x))^K: the chance that a round has it.
+pub struct SamplingBound {
+    /// Probability ν = 1 − (1 − P_A(x))^K that a round includes the target.
     pub inclusion: f64,
-    /// n·ν/2: it is in at least so many of n rounds …
+    /// Number n·ν/2 of rounds, out of n, that include the target at least …
     pub at_least: f64,
     /// … with probability 1 − exp(−n·ν/8) or more.
     pub probability: f64,
 }
 
-/// Lemma F.1 for a target drawn with probability `weight` = P_A(x) in each of K = `size` draws of a round, after `rounds`.
-pub fn sampled(weight: f64, size: usize, rounds: usize) -> Result<Sampled> {
+/// Returns Lemma F.1 for a target that is drawn with probability `weight` = P_A(x) in each of the K = `size` draws of a
+/// round, after `rounds`.
+///
+/// ```
+/// use homing::theory::sampling_bound;
+///
+/// let bound = sampling_bound(0.5, 1, 16)?; // one of two equal targets per round, for 16 rounds
+/// assert_eq!((bound.inclusion, bound.at_least), (0.5, 4.0));
+/// # Ok::<(), homing::Error>(())
+/// ```
+pub fn sampling_bound(weight: f64, size: usize, rounds: usize) -> Result<SamplingBound> {
     if !(0.0..=1.0).contains(&weight) {
-        let expected = "a probability lies between 0 and 1";
+        let expected = "a probability must lie between 0 and 1";
         return Err(Error::Setting { name: "the weight of a target", value: weight, expected });
     }
     if size == 0 {
@@ -26,11 +35,19 @@ pub fn sampled(weight: f64, size: usize, rounds: usize) -> Result<Sampled> {
     // 1 − (1 − p)^K without losing a small p.
     let inclusion = if weight == 1.0 { 1.0 } else { -(size as f64 * (-weight).ln_1p()).exp_m1() };
     let expected = rounds as f64 * inclusion;
-    Ok(Sampled { inclusion, at_least: 0.5 * expected, probability: -(-0.125 * expected).exp_m1() })
+    Ok(SamplingBound { inclusion, at_least: 0.5 * expected, probability: -(-0.125 * expected).exp_m1() })
 }
 
-/// A simulation of Lemma F.1 with the sampler that selections use ([`TargetSampling::Weighted`]): the share of `trials` in
+/// Simulates Lemma F.1 with the sampler of selections ([`TargetSampling::Weighted`]). Returns the share of `trials` in
 /// which `target` was in at least n·ν/2 of n = `rounds` rounds.
+///
+/// ```
+/// use homing::theory::{sampling_bound, simulate_sampling};
+///
+/// let share = simulate_sampling(&[1.0, 1.0], 0, 1, 16, 200, 0)?;
+/// assert!(share >= sampling_bound(0.5, 1, 16)?.probability);
+/// # Ok::<(), homing::Error>(())
+/// ```
 pub fn simulate_sampling(
     weights: &[f64],
     target: usize,
@@ -45,19 +62,18 @@ pub fn simulate_sampling(
         return Err(Error::NoSuchRow { what: "targets", row: target, rows: weights.len() });
     }
     let weights = &scaled(weights)[..];
-    let lemma = sampled(weights[target] / weights.iter().sum::<f64>(), size, rounds)?;
-    let points = Points::from(crate::Embeddings::new(weights, 1)?);
-    let mut held = 0;
+    let lemma = sampling_bound(weights[target] / weights.iter().sum::<f64>(), size, rounds)?;
+    let mut successes = 0;
     for trial in 0..trials {
         let mut count = 0;
         for round in 0..rounds {
             let number = (trial * rounds + round) as u64;
-            let drawn = sampling.draw(points, &Linear, Noise::default(), seed, number)?;
+            let drawn = sampling.draw(weights.len(), seed, number).expect("weighted targets are drawn at random");
             count += usize::from(drawn.contains(&target));
         }
-        held += usize::from(count as f64 >= lemma.at_least);
+        successes += usize::from(count as f64 >= lemma.at_least);
     }
-    Ok(held as f64 / trials.max(1) as f64)
+    Ok(successes as f64 / trials.max(1) as f64)
 }
 
 #[cfg(test)]
@@ -66,9 +82,9 @@ mod tests {
 
     #[test]
     fn one_draw_of_two_equal_targets() {
-        let lemma = sampled(0.5, 1, 16).unwrap();
+        let lemma = sampling_bound(0.5, 1, 16).unwrap();
         assert_eq!((lemma.inclusion, lemma.at_least), (0.5, 4.0));
         assert!((lemma.probability - (1.0 - (-1.0f64).exp())).abs() < 1e-15);
-        assert!(sampled(1.5, 1, 1).is_err() && sampled(0.5, 0, 1).is_err());
+        assert!(sampling_bound(1.5, 1, 1).is_err() && sampling_bound(0.5, 0, 1).is_err());
     }
 }

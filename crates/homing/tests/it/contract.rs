@@ -1,7 +1,9 @@
-//! The same questions to every row of the strategy table.
+//! The same checks for every row of the strategy table.
 
 use homing::rules::{Candidate, Rule, TargetNoise, Wants};
-use homing::{Batch, Choice, Embeddings, Ended, Engine, Error, Plan, STRATEGIES, Selection, Strategy, Task};
+use homing::{
+    BatchMethod, Embeddings, EndReason, Engine, Error, PickMethod, Plan, STRATEGIES, Selection, Strategy, Task,
+};
 
 use crate::oracle::{points, rng, run, uniform_rows, view};
 
@@ -29,14 +31,12 @@ fn data(rows: usize) -> Data {
 
 impl Data {
     fn task(&self) -> Task<'_> {
-        Task {
-            probabilities: Some(Embeddings::new(&self.probabilities[..], 3).unwrap()),
-            ..Task::new(points(&self.pool, DIM), Some(points(&self.targets, DIM)))
-        }
+        Task::new(points(&self.pool, DIM), points(&self.targets, DIM))
+            .probabilities(Embeddings::new(&self.probabilities[..], 3).unwrap())
     }
 }
 
-/// ITL as a rule of one's own.
+/// ITL as a user-defined rule.
 struct Own;
 
 impl Rule for Own {
@@ -50,11 +50,11 @@ impl Rule for Own {
 }
 
 #[test]
-fn a_rule_of_one_s_own_picks_as_a_named_one_does() {
+fn a_user_defined_rule_picks_as_a_named_one_does() {
     let data = data(40);
-    let own = Strategy::new("own", Own, Batch::Sequential, Choice::Largest);
+    let own = Strategy::new("own", Own, BatchMethod::Sequential, PickMethod::Largest);
     let named = run(&data.task(), &plan(&"itl".parse().unwrap(), 12));
-    assert_eq!(run(&data.task(), &plan(&own, 12)).indices(), named.indices());
+    assert_eq!(run(&data.task(), &plan(&own, 12)).rows(), named.rows());
 }
 
 fn strategies() -> impl Iterator<Item = Strategy> {
@@ -62,18 +62,18 @@ fn strategies() -> impl Iterator<Item = Strategy> {
 }
 
 fn plan(strategy: &Strategy, count: usize) -> Plan {
-    Plan { strategy: strategy.clone(), count, seed: 5, ..Plan::default() }
+    Plan::default().strategy(strategy.clone()).count(count).seed(5)
 }
 
-/// The plan under either engine; small pools would see the plain one alone.
+/// The plan under each engine. Small pools would otherwise use only the plain one.
 fn plans(strategy: &Strategy, count: usize) -> [Plan; 2] {
-    [Engine::Plain, Engine::Speculative].map(|engine| Plan { engine, ..plan(strategy, count) })
+    [Engine::Plain, Engine::Speculative].map(|engine| plan(strategy, count).engine(engine))
 }
 
-fn is_sane(selection: &Selection, count: usize, name: &str) {
+fn check_selection(selection: &Selection, count: usize, name: &str) {
     assert_eq!(selection.picks.len(), count, "{name}");
-    assert_eq!(selection.ended, Ended::Count);
-    let mut distinct = selection.indices();
+    assert_eq!(selection.end_reason, EndReason::Count);
+    let mut distinct = selection.rows();
     distinct.sort_unstable();
     distinct.dedup();
     assert_eq!(distinct.len(), count, "{name} repeats a row");
@@ -83,7 +83,7 @@ fn is_sane(selection: &Selection, count: usize, name: &str) {
         assert!(pick.information >= 0.0);
         assert!(pick.variance_left.is_none_or(|left| (0.0..=1.0).contains(&left)), "{name}: {pick:?}");
     }
-    assert!(selection.picks.is_sorted_by(|a, b| a.information <= b.information), "{name}: information never falls");
+    assert!(selection.picks.is_sorted_by(|a, b| a.information <= b.information), "{name}: information never decreases");
 }
 
 #[test]
@@ -92,9 +92,9 @@ fn same_seed_same_batch_and_a_smaller_batch_is_a_prefix() {
     for strategy in strategies() {
         for (long, short) in plans(&strategy, 12).iter().zip(&plans(&strategy, 5)) {
             let selection = run(&data.task(), long);
-            is_sane(&selection, 12, strategy.name());
+            check_selection(&selection, 12, strategy.name());
             assert_eq!(selection, run(&data.task(), long), "{strategy:?}");
-            assert_eq!(selection.indices()[..5], run(&data.task(), short).indices(), "{strategy:?}");
+            assert_eq!(selection.rows()[..5], run(&data.task(), short).rows(), "{strategy:?}");
         }
     }
 }
@@ -118,7 +118,7 @@ fn a_batch_as_large_as_the_pool() {
     let data = data(40);
     for strategy in strategies() {
         for plan in plans(&strategy, 40) {
-            is_sane(&run(&data.task(), &plan), 40, strategy.name());
+            check_selection(&run(&data.task(), &plan), 40, strategy.name());
         }
     }
 }
@@ -136,13 +136,13 @@ fn duplicates_and_zero_vectors_survive() {
     data.targets[..DIM].fill(0.0);
     for strategy in strategies() {
         for plan in plans(&strategy, 40) {
-            is_sane(&run(&data.task(), &plan), 40, strategy.name());
+            check_selection(&run(&data.task(), &plan), 40, strategy.name());
         }
     }
     data.pool.fill(0.0);
     for strategy in strategies() {
         for plan in plans(&strategy, 40) {
-            is_sane(&run(&data.task(), &plan), 40, strategy.name());
+            check_selection(&run(&data.task(), &plan), 40, strategy.name());
         }
     }
 }
@@ -152,17 +152,11 @@ fn what_a_strategy_says_it_needs_is_what_it_refuses_to_miss() {
     let data = data(20);
     let task = |targets: bool, probabilities: bool| {
         let whole = data.task();
-        Task {
-            targets: whole.targets.filter(|_| targets),
-            probabilities: whole.probabilities.filter(|_| probabilities),
-            ..whole
-        }
+        whole.targets(whole.targets.filter(|_| targets)).probabilities(whole.probabilities.filter(|_| probabilities))
     };
     for strategy in strategies() {
         let plan = plan(&strategy, 3);
-        let outcome = |targets, probabilities| {
-            homing::select(&task(targets, probabilities), &plan, |_| std::ops::ControlFlow::Continue(())).map(|_| ())
-        };
+        let outcome = |targets, probabilities| homing::select(&task(targets, probabilities), &plan).map(|_| ());
         let name = strategy.name();
         let without_targets = if strategy.needs_targets() { Err(Error::NeedsTargets { rule: name }) } else { Ok(()) };
         assert_eq!(outcome(false, true), without_targets);
@@ -176,22 +170,22 @@ fn what_a_strategy_says_it_needs_is_what_it_refuses_to_miss() {
 fn a_seed_matters_exactly_where_chance_is() {
     let data = data(200);
     for strategy in strategies() {
-        let with = |seed| run(&data.task(), &Plan { seed, ..plan(&strategy, 6) }).indices();
+        let with = |seed| run(&data.task(), &plan(&strategy, 6).seed(seed)).rows();
         let chance = ["k-means++", "badge", "random"].contains(&strategy.name());
         assert_eq!(with(1) != with(2), chance, "{strategy:?}");
     }
 }
 
 #[test]
-fn progress_is_told_every_pick_and_may_stop() {
+fn progress_receives_every_pick_and_may_stop() {
     let data = data(50);
     for strategy in strategies() {
-        let mut told = Vec::new();
-        let selection = homing::select(&data.task(), &plan(&strategy, 9), |progress| {
-            told.push(*progress.pick);
-            if told.len() == 4 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+        let mut received = Vec::new();
+        let selection = homing::select_with(&data.task(), &plan(&strategy, 9), |progress| {
+            received.push(*progress.pick);
+            if received.len() == 4 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
         })
         .unwrap();
-        assert_eq!((selection.picks, selection.ended), (told, Ended::Asked), "{strategy:?}");
+        assert_eq!((selection.picks, selection.end_reason), (received, EndReason::Progress), "{strategy:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Many picks a pass are the picks of one pass a pick, for kernels that are not linear.
+//! For nonlinear kernels, many picks per pass are the same picks as one pass per pick.
 
 use homing::{
     Embeddings, Engine, Gaussian, Kernel, Laplace, Matern, Noise, Plan, Points, Precomputed, Product, Scaled,
@@ -14,14 +14,14 @@ use crate::oracle::{points, rng, run};
 const DIM: usize = 9;
 const CLASSES: usize = 3;
 
-/// A pool in clusters, a third of it copies of other rows, and targets of which two are rows of the pool.
+/// A clustered pool in which a third of the rows are copies, and targets of which two are rows of the pool.
 struct Data {
     rows: usize,
-    /// Pool, then targets.
+    /// Embeddings of the pool, then of the targets.
     embeddings: Vec<f64>,
-    /// Class probabilities of the same.
+    /// Class probabilities of the same rows.
     probabilities: Vec<f64>,
-    /// Row numbers of a kernel matrix over the same, and that matrix.
+    /// Row numbers of a kernel matrix over the same rows, and that matrix.
     numbers: Vec<f64>,
     matrix: Vec<f64>,
 }
@@ -32,7 +32,7 @@ fn data(rng: &mut ChaCha8Rng, rows: usize, targets: usize) -> Data {
     let mut copy = |from: usize, to: usize| embeddings.copy_within(from * DIM..(from + 1) * DIM, to * DIM);
     (0..rows / 3).for_each(|i| copy((i * 31) % rows, (i * 17 + 5) % rows));
     (0..targets.min(2)).for_each(|i| copy((i * 7 + 3) % rows, rows + i));
-    // A function of the embedding, so that copies stay copies.
+    // A function of the embedding, so copies have equal probabilities.
     let probabilities = embeddings.chunks_exact(DIM).flat_map(|x| {
         let logits = [3.0 * x[0], 2.0 * x[1] - x[2], x[3]];
         let sum: f64 = logits.iter().map(|l| l.exp()).sum();
@@ -75,7 +75,7 @@ impl Data {
                     (points(pool, DIM), points(targets, DIM))
                 }
             };
-            f(name, Task { kernel, ..Task::new(pool, Some(targets)) });
+            f(name, Task::new(pool, targets).kernel(kernel));
         }
     }
 
@@ -94,7 +94,7 @@ fn the_same_picks_in_fewer_passes_for_every_kernel_and_rule() {
         for rule in RULES {
             for noise in [1e-4, 1e-2, 1.0] {
                 let noise = Noise::Relative(noise);
-                let plan = Plan { strategy: rule.parse().unwrap(), count: 70, noise, ..Plan::default() };
+                let plan = Plan::default().strategy(rule.parse().unwrap()).count(70).noise(noise);
                 let (plain, ahead) = both(&task, &plan);
                 let what = format!("{kernel}, {rule}, {noise:?}");
                 assert_same(&plain, &ahead, &what);
@@ -110,20 +110,20 @@ fn labelled_and_forbidden_rows_rounds_and_samples_of_the_targets() {
     let (seen, forbidden) = ([3, 10, 400, 401], [20, 21, 22]);
     data.tasks(|kernel, task| {
         let others = task.targets.unwrap();
-        let task = Task { observed_rows: &seen, observed_points: Some(others), forbidden: &forbidden, ..task };
+        let task = task.observed_rows(&seen).observed_points(others).forbidden(&forbidden);
         for rule in RULES {
-            for (round_size, target_sampling) in [
+            for (picks_per_round, target_sampling) in [
                 (None, TargetSampling::Size(3)),
                 (Some(1), TargetSampling::All),
                 (Some(7), TargetSampling::All),
                 (Some(10), TargetSampling::Fraction(0.5)),
                 (Some(16), TargetSampling::MaxDet(4)),
             ] {
-                let plan = Plan { strategy: rule.parse().unwrap(), count: 33, ..Plan::default() };
-                let plan = Plan { round_size, target_sampling, seed: 5, ..plan };
+                let plan = Plan::default().strategy(rule.parse().unwrap()).count(33);
+                let plan = plan.picks_per_round(picks_per_round).target_sampling(target_sampling).seed(5);
                 let (plain, ahead) = both(&task, &plan);
                 assert_same(&plain, &ahead, &format!("{kernel}, {rule}, {plan:?}"));
-                assert!(ahead.indices().iter().all(|row| !seen.contains(row) && !forbidden.contains(row)));
+                assert!(ahead.rows().iter().all(|row| !seen.contains(row) && !forbidden.contains(row)));
             }
         }
     });
@@ -135,11 +135,10 @@ fn every_row_of_the_pool() {
         let data = data(&mut rng(rows as u64), rows, 4);
         data.tasks(|kernel, task| {
             for rule in RULES {
-                let plan =
-                    Plan { strategy: rule.parse().unwrap(), count: rows, noise: Noise::Std(0.1), ..Plan::default() };
+                let plan = Plan::default().strategy(rule.parse().unwrap()).count(rows).noise(Noise::Std(0.1));
                 let (mut plain, mut ahead) = both(&task, &plan);
                 assert_eq!((plain.picks.len(), ahead.picks.len()), (rows, rows));
-                // Once the targets are known, the scores are rounding.
+                // Once the targets are known, the scores are only rounding.
                 let telling = plain.picks.iter().take_while(|pick| pick.score > 1e-7).count();
                 plain.picks.truncate(telling);
                 ahead.picks.truncate(telling);
@@ -159,7 +158,7 @@ proptest! {
     ) {
         let data = data(&mut rng(seed), rows, targets);
         let (count, noise) = (1 + (share * rows as f64) as usize, Noise::Relative(10f64.powf(noise_ln)));
-        let plan = Plan { strategy: rule.parse().unwrap(), count: count.min(rows), noise, round_size: sizes, ..Plan::default() };
+        let plan = Plan::default().strategy(rule.parse().unwrap()).count(count.min(rows)).noise(noise).picks_per_round(sizes);
         data.tasks(|kernel, task| {
             let (plain, ahead) = both(&task, &plan);
             assert_same(&plain, &ahead, &format!("{kernel}, {plan:?}, {rows} rows, {targets} targets, seed {seed}"));
@@ -167,19 +166,19 @@ proptest! {
     }
 }
 
-/// Under a kernel that tells all rows apart and a rule that goes by variance, whatever is left ties at every pick.
+/// Under a kernel that distinguishes all rows, all remaining rows tie at every pick of a rule about variance.
 #[test]
 fn rows_that_tie_go_by_their_numbers() {
     let rows: Vec<f64> = (0..3000).map(f64::from).collect();
     let kernel = Gaussian::new(0.01).unwrap();
-    let task = Task { kernel: &kernel, ..Task::new(points(&rows, 1), None) };
+    let task = Task::undirected(points(&rows, 1)).kernel(&kernel);
     for rule in ["undirected-itl", "uncertainty"] {
-        let plan = Plan { strategy: rule.parse().unwrap(), count: 100, engine: Engine::Speculative, ..Plan::default() };
-        assert_eq!(run(&task, &plan).indices(), (0..100).collect::<Vec<_>>(), "{rule}");
+        let plan = Plan::default().strategy(rule.parse().unwrap()).count(100).engine(Engine::Speculative);
+        assert_eq!(run(&task, &plan).rows(), (0..100).collect::<Vec<_>>(), "{rule}");
     }
 }
 
-/// Copies of one row stand at every place of a block, in whole blocks and in the last one.
+/// Copies of one row are at every position of a block, in full blocks and in the last one.
 #[test]
 fn few_distinct_rows_many_times() {
     let mut rng = rng(8);
@@ -189,13 +188,13 @@ fn few_distinct_rows_many_times() {
     let kernels: [&dyn Kernel; 3] =
         [&Gaussian::new(0.9).unwrap(), &Matern::new(0.5, 1.0).unwrap(), &Product::new(4, true)];
     for (at, kernel) in kernels.into_iter().enumerate() {
-        let task = Task { kernel, ..Task::new(points(&pool, DIM), Some(points(&targets, DIM))) };
+        let task = Task::new(points(&pool, DIM), points(&targets, DIM)).kernel(kernel);
         for rule in RULES {
             for noise in [1e-4, 1e-2] {
                 let noise = Noise::Relative(noise);
-                let plan = Plan { strategy: rule.parse().unwrap(), count: 100, noise, ..Plan::default() };
+                let plan = Plan::default().strategy(rule.parse().unwrap()).count(100).noise(noise);
                 let (plain, ahead) = both(&task, &plan);
-                assert_eq!(plain.indices(), ahead.indices(), "kernel {at}, {rule}, {noise:?}");
+                assert_eq!(plain.rows(), ahead.rows(), "kernel {at}, {rule}, {noise:?}");
             }
         }
     }
@@ -206,8 +205,7 @@ fn threads_change_nothing() {
     let data = data(&mut rng(4), 2000, 5);
     data.tasks(|kernel, task| {
         for rule in RULES {
-            let plan =
-                Plan { strategy: rule.parse().unwrap(), count: 40, engine: Engine::Speculative, ..Plan::default() };
+            let plan = Plan::default().strategy(rule.parse().unwrap()).count(40).engine(Engine::Speculative);
             let on = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| run(&task, &plan))
@@ -217,7 +215,7 @@ fn threads_change_nothing() {
     });
 }
 
-/// Noise of its own for every row, quotas, costs and next to no noise are the plain engine's.
+/// The plain engine handles noise per row, quotas, costs, repetition and almost no noise.
 #[test]
 fn what_drafts_cannot_do_is_left_to_the_plain_engine() {
     let mut rng = rng(5);
@@ -226,13 +224,13 @@ fn what_drafts_cannot_do_is_left_to_the_plain_engine() {
     let groups: Vec<usize> = (0..600).map(|row| row % 3).collect();
     data.tasks(|kernel, task| {
         for rule in RULES {
-            let plan = Plan { strategy: rule.parse().unwrap(), count: 25, ..Plan::default() };
+            let plan = Plan::default().strategy(rule.parse().unwrap()).count(25);
             let cases = [
-                (Task { noise_vars: Some(&noise_vars), ..task }, plan.clone()),
-                (Task { costs: Some(&noise_vars), ..task }, Plan { budget: Some(2.0), ..plan.clone() }),
-                (Task { groups: Some(&groups), ..task }, Plan { quotas: vec![5, 7], ..plan.clone() }),
-                (task, Plan { repeat: true, ..plan.clone() }),
-                (task, Plan { noise: Noise::Relative(1e-9), ..plan.clone() }),
+                (task.noise_vars(&noise_vars), plan.clone()),
+                (task.costs(&noise_vars), plan.clone().budget(2.0)),
+                (task.groups(&groups), plan.clone().quotas(vec![5, 7])),
+                (task, plan.clone().repeat(true)),
+                (task, plan.clone().noise(Noise::Relative(1e-9))),
             ];
             for (task, plan) in cases {
                 let (plain, ahead) = both(&task, &plan);

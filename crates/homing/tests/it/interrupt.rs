@@ -1,13 +1,14 @@
-//! Work that is told to end does, in the middle of a pass, and leaves nothing behind.
+//! Interrupted work ends in the middle of a pass and leaves nothing behind.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use homing::{
     Embeddings, Engine, Error, Greedy, Interrupt, Kernel, Linear, Plan, STRATEGIES, Strategy, Task, explain, select,
+    select_with,
 };
 
-/// The linear kernel, which sets an interrupt after so many variances.
+/// The linear kernel, which sets an interrupt after a number of variances.
 struct Trip<'a> {
     interrupt: &'a Interrupt,
     left: AtomicUsize,
@@ -40,13 +41,13 @@ fn a_pass_ends_where_it_is() {
     let interrupt = Interrupt::default();
     let kernel = Trip { interrupt: &interrupt, left: AtomicUsize::new(1000) };
     let view = Embeddings::new(&pool[..], 4).unwrap();
-    let task = Task { kernel: &kernel, ..Task::new(view.watching(&interrupt), Some(view.into())) };
-    let plan = Plan { count: 5, ..Plan::default() };
-    let found = interrupt.guard(|| select(&task, &plan, |_| panic!("no pick is made in the first pass")));
+    let task = Task::new(view.watching(&interrupt), view).kernel(&kernel);
+    let plan = Plan::default().count(5);
+    let found = interrupt.guard(|| select_with(&task, &plan, |_| panic!("no pick is made in the first pass")));
     assert_eq!(found, Err(Error::Interrupted));
-    // Blocks that were under way were finished, the others not begun.
-    let looked_at = 1000usize.wrapping_sub(kernel.left.load(Ordering::Relaxed));
-    assert!(looked_at < 50_000, "{looked_at} rows were looked at");
+    // Blocks that were in progress were finished, and the others were not started.
+    let read = 1000usize.wrapping_sub(kernel.left.load(Ordering::Relaxed));
+    assert!(read < 50_000, "{read} rows were read");
 }
 
 #[test]
@@ -61,19 +62,19 @@ fn every_engine_and_explain_end() {
     ] {
         let interrupt = Interrupt::default();
         let targets = Embeddings::new(&pool[..40], 4).unwrap();
-        let task = Task::new(view.watching(&interrupt), Some(targets.into()));
-        let plan = Plan { count: 20, engine, greedy, ..Plan::default() };
-        let whole = interrupt.guard(|| select(&task, &plan, |_| ControlFlow::Continue(()))).unwrap();
+        let task = Task::new(view.watching(&interrupt), targets);
+        let plan = Plan::default().count(20).engine(engine).greedy(greedy);
+        let whole = interrupt.guard(|| select(&task, &plan)).unwrap();
         assert_eq!(whole.picks.len(), 20);
         let mut picks = 0;
         let cut = interrupt.guard(|| {
-            select(&task, &plan, |_| {
+            select_with(&task, &plan, |_| {
                 picks += 1;
                 interrupt.set();
                 ControlFlow::Continue(())
             })
         });
-        // Partitioned greedy tells its picks when the work is done.
+        // Partitioned greedy reports its picks after all work is done.
         match greedy {
             Greedy::Partitioned { .. } => assert_eq!(cut, Ok(whole.clone())),
             _ => assert_eq!((cut, picks), (Err(Error::Interrupted), 1), "{engine:?} {greedy:?}"),
@@ -93,19 +94,17 @@ fn calls_that_continue_one_another_are_one_call() {
     let (pool, probabilities) = (numbers(1500), vec![0.5f32; 3000]);
     let view = Embeddings::new(&pool[..], 4).unwrap();
     let targets = Embeddings::new(&pool[400..480], 4).unwrap();
-    let task = Task {
-        probabilities: Some(Embeddings::new(&probabilities[..], 2).unwrap()),
-        ..Task::new(view, Some(targets.into()))
-    };
+    let task = Task::new(view, targets).probabilities(Embeddings::new(&probabilities[..], 2).unwrap());
     for strategy in STRATEGIES.iter().map(Strategy::from) {
         let target_sampling = homing::TargetSampling::Size(5);
-        let plan = Plan { strategy, count: 9, round_size: Some(3), target_sampling, seed: 7, ..Plan::default() };
-        let whole = select(&task, &plan, |_| ControlFlow::Continue(())).unwrap().indices();
+        let plan =
+            Plan::default().strategy(strategy).count(9).picks_per_round(3).target_sampling(target_sampling).seed(7);
+        let whole = select(&task, &plan).unwrap().rows();
         let mut made: Vec<usize> = Vec::new();
         for _ in 0..3 {
-            let rest = Task { observed_rows: &made, ..task };
-            let plan = Plan { count: 3, made: made.len(), ..plan.clone() };
-            let batch = select(&rest, &plan, |_| ControlFlow::Continue(())).unwrap().indices();
+            let rest = task.observed_rows(&made);
+            let plan = plan.clone().count(3).earlier_picks(made.len());
+            let batch = select(&rest, &plan).unwrap().rows();
             made.extend(batch);
         }
         assert_eq!(made, whole, "{}", plan.strategy.name());

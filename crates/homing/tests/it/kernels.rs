@@ -1,11 +1,12 @@
-//! Many values of a kernel at once are its values one by one.
+//! Kernel values that are computed in blocks equal those computed one by one.
 
 use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Precomputed, Product, Scaled};
 use rand::RngExt;
 
 use crate::oracle::{rng, uniform_rows, view};
 
-/// Every value of the block, against `eval`, as a share of the most that it can be, √(k(x, x) k(y, y)).
+/// Returns the largest difference of the block's values from those of `eval`, relative to the largest value possible,
+/// √(k(x, x) k(y, y)).
 fn worst(
     kernel: &dyn Kernel,
     rows: &[f64],
@@ -28,7 +29,8 @@ fn worst(
     worst
 }
 
-/// Rows at random, and points at random, equal to rows, and near rows, from 10⁻¹⁵ to 10⁻¹ of their norm away.
+/// Returns random rows, and points that are random, equal to rows, or near rows, at a distance of 10⁻¹⁵ to 10⁻¹ of their
+/// norm.
 fn rows_and_points(seed: u64, dim: usize, size: f64) -> (Vec<f64>, Vec<f64>) {
     let mut rng = rng(seed);
     let rows: Vec<f64> = view(&uniform_rows(&mut rng, 37, dim)).into_iter().map(|x| x * size).collect();
@@ -49,7 +51,7 @@ fn kernels_of_distance_keep_their_digits_near_and_far() {
     for dim in DIMS {
         for size in [1e-3, 1.0, 1e4, 1e9] {
             let (rows, points) = rows_and_points(dim as u64, dim, size);
-            // The typical distance of two rows, and lengths that make all of them near or far.
+            // The typical distance of two rows, and length scales at which all of them are near or far.
             let typical = size * (dim as f64 / 1.5).sqrt();
             for length in [0.1 * typical, typical, 30.0 * typical] {
                 let nus = [0.3, 0.5, 0.8, 1.1, 1.5, 2.5, 7.0];
@@ -58,7 +60,7 @@ fn kernels_of_distance_keep_their_digits_near_and_far() {
                 let (gaussian, laplace) = (Gaussian::new(length).unwrap(), Laplace::new(length).unwrap());
                 kernels.extend([&gaussian as &dyn Kernel, &laplace]);
                 for (at, kernel) in kernels.into_iter().enumerate() {
-                    // ln k of a value next to nothing has a large condition itself.
+                    // ln k of a tiny value is itself ill-conditioned.
                     let relative = |want: f64, _: &[f64], _: &[f64]| want * (1.0 - want.max(f64::MIN_POSITIVE).ln());
                     let off = worst(kernel, &rows, &points, dim, |want, x, y| relative(want, x, y).max(1e-300));
                     assert!(off < 2e-13, "kernel {at}, {dim} dimensions, size {size}, length {length}: {off}");
@@ -69,7 +71,7 @@ fn kernels_of_distance_keep_their_digits_near_and_far() {
 }
 
 #[test]
-fn kernels_of_inner_products_are_off_by_rounding_alone() {
+fn kernels_of_inner_products_are_off_only_by_rounding() {
     for dim in DIMS {
         for size in [1e-3, 1.0, 1e9] {
             let (rows, points) = rows_and_points(100 + dim as u64, dim, size);
@@ -97,12 +99,12 @@ fn scaled_products_are_their_sum_term_by_term() {
     for (classes, width) in [(1, 1), (3, 2), (2, 30), (40, 60), (90, 40)] {
         let dim = classes + width;
         let (rows, points) = rows_and_points(200 + dim as u64, dim, 1.0);
-        // Falling along both with an even tail, which takes few terms, and by chance, which takes one a row.
-        let falling = |c: usize, j: usize| {
+        // A table that decreases along both axes with a constant tail needs few terms; a random one needs one per row.
+        let decreasing = |c: usize, j: usize| {
             (if j < 25 { 9.0 / ((c + 1) * (c + j + 1)) as f64 } else { 0.0 } + 1e-3 * (1 + j / 25) as f64).recip()
         };
-        let chance = |c: usize, j: usize| 1.1 + (7.3 * ((c + 1) * (j + 2) * (j + 2)) as f64).sin();
-        for scale in [&falling as &dyn Fn(usize, usize) -> f64, &chance] {
+        let random = |c: usize, j: usize| 1.1 + (7.3 * ((c + 1) * (j + 2) * (j + 2)) as f64).sin();
+        for scale in [&decreasing as &dyn Fn(usize, usize) -> f64, &random] {
             let cells = (0..classes).flat_map(|c| (0..width).map(move |j| (c, j)));
             let table: Vec<f64> = cells.clone().map(|(c, j)| scale(c, j)).collect();
             let kernel = Scaled::new(classes, &table).unwrap();

@@ -1,4 +1,4 @@
-//! Laws that the crate keeps, against an oracle that is plainly right.
+//! Laws that the crate satisfies, checked against an oracle that is obviously correct.
 
 mod anything;
 mod chance;
@@ -7,11 +7,13 @@ mod drafts;
 mod engines;
 mod explanations;
 mod extremes;
+mod front_page;
 mod greedy;
 mod hard_cases;
 mod interrupt;
 mod kernels;
-mod laplace;
+mod last_layer;
+mod layers;
 mod limits;
 mod map;
 mod oracle;

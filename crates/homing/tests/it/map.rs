@@ -1,4 +1,4 @@
-//! docs/paper-map.md: every theorem has a file and a test, and those exist.
+//! docs/paper-map.md: every theorem has a file and a test that exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ fn map() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper-map.md")).unwrap()
 }
 
-/// Where a name of the map may lie.
+/// Finds a file that the map names.
 fn find(file: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     [root.to_owned(), root.join("tests/it"), root.join("../..")]
@@ -16,7 +16,7 @@ fn find(file: &str) -> Option<PathBuf> {
         .find(|at| at.exists())
 }
 
-/// A row's cells.
+/// Returns the cells of a row.
 fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split(" | ").map(str::trim).collect()
 }
@@ -61,7 +61,7 @@ fn every_file_and_test_of_the_map_exists() {
             let (file, item) = token.split_once(": ").map_or((token, None), |(file, item)| (file, Some(item)));
             let is_file = Path::new(file).extension().is_some_and(|extension| extension == "rs");
             if is_file {
-                // A name without its folder follows one that had it.
+                // A name without its folder follows one with the same folder.
                 let Some(path) = find(file).or_else(|| find(&format!("src/rules/{file}"))) else {
                     panic!("no {file}: {line}")
                 };

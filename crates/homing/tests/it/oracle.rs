@@ -1,14 +1,12 @@
-//! Dense f64 Gaussian conditioning, written for clarity: the whole covariance over pool, targets and observed points,
-//! conditioned one observation at a time (the paper's K ← K − K_Xj K_jX / (K_jj + ρ²)).
-
-use std::ops::ControlFlow;
+//! Dense Gaussian conditioning in f64, written for clarity: the whole covariance over pool, targets and observed points,
+//! conditioned on one observation at a time (the paper's K ← K − K_Xj K_jX / (K_jj + ρ²)).
 
 use homing::{Embeddings, Kernel, Plan, Points, Selection, Task, select};
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// So many random cases, the same in every run.
+/// Configures a number of random cases that are the same in every run.
 pub fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }
@@ -24,7 +22,7 @@ pub fn points(flat: &[f64], dim: usize) -> Points<'_> {
 }
 
 pub fn run(task: &Task<'_>, plan: &Plan) -> Selection {
-    select(task, plan, |_| ControlFlow::Continue(())).unwrap()
+    select(task, plan).unwrap()
 }
 
 pub fn uniform_rows(rng: &mut ChaCha8Rng, rows: usize, dim: usize) -> Vec<Vec<f64>> {
@@ -39,7 +37,7 @@ pub fn gram(kernel: &dyn Kernel, points: &[Vec<f64>]) -> Matrix {
     points.iter().map(|x| points.iter().map(|y| kernel.eval(x, y)).collect()).collect()
 }
 
-/// The covariance given a noisy observation of point j.
+/// Returns the covariance given a noisy observation of point j.
 pub fn condition(k: &Matrix, j: usize, noise_var: f64) -> Matrix {
     let p = k[j][j] + noise_var;
     if p <= 1e-13 {
@@ -48,7 +46,7 @@ pub fn condition(k: &Matrix, j: usize, noise_var: f64) -> Matrix {
     k.iter().map(|row| row.iter().zip(&k[j]).map(|(kxy, kjy)| kxy - row[j] * kjy / p).collect()).collect()
 }
 
-/// ln |K_II + ρ²I| by Gaussian elimination.
+/// Returns ln |K_II + ρ²I|, by Gaussian elimination.
 pub fn ln_det(k: &Matrix, of: &[usize], noise_var: f64) -> f64 {
     let mut m: Matrix =
         of.iter().map(|&i| of.iter().map(|&j| k[i][j] + if i == j { noise_var } else { 0.0 }).collect()).collect();
@@ -66,7 +64,7 @@ pub fn ln_det(k: &Matrix, of: &[usize], noise_var: f64) -> f64 {
 }
 
 pub struct Oracle {
-    /// Covariance over pool rows, then targets.
+    /// Covariance over the pool rows, then the targets.
     pub k: Matrix,
     pub pool: usize,
     pub targets: usize,
@@ -93,12 +91,12 @@ impl Oracle {
         self.pool..self.pool + self.targets
     }
 
-    /// The covariance given all targets, with noise.
+    /// Returns the covariance given noisy observations of all targets.
     fn given_targets(&self, noise_var: f64) -> Matrix {
         self.target_range().fold(self.k.clone(), |k, a| condition(&k, a, noise_var))
     }
 
-    /// The scores of all pool rows under a named rule.
+    /// Returns the scores of all pool rows under a named rule.
     pub fn scores(&self, rule: &str) -> Vec<f64> {
         let (k, rho) = (&self.k, self.noise_var);
         let itl = |joint: Matrix| -> Vec<f64> {
@@ -119,7 +117,7 @@ impl Oracle {
                 .collect(),
             "undirected-itl" => (0..self.pool).map(|x| 0.5 * (1.0 + k[x][x] / rho).ln()).collect(),
             "uncertainty" => (0..self.pool).map(|x| k[x][x]).collect(),
-            other => panic!("the oracle does not know {other}"),
+            other => panic!("the oracle has no rule {other}"),
         }
     }
 
@@ -128,15 +126,15 @@ impl Oracle {
     }
 }
 
-/// Checks a selection against the oracle, pick by pick: every pick must have the oracle's best score among the rows left,
-/// up to rounding, and the score reported must be the oracle's.
+/// Checks a selection against the oracle, pick by pick. Each pick must have the oracle's best score among the remaining
+/// rows, up to rounding, and the reported score must be the oracle's.
 pub fn assert_greedy(rule: &str, mut oracle: Oracle, selection: &Selection, tolerance: f64) {
     let mut taken = vec![false; oracle.pool];
     for pick in &selection.picks {
         let scores = oracle.scores(rule);
         let best = (0..oracle.pool).filter(|&x| !taken[x]).map(|x| scores[x]).fold(f64::NEG_INFINITY, f64::max);
-        assert!(!taken[pick.index], "{rule}: row {} picked twice", pick.index);
-        let (got, want) = (pick.score, scores[pick.index]);
+        assert!(!taken[pick.row], "{rule}: row {} was picked twice", pick.row);
+        let (got, want) = (pick.score, scores[pick.row]);
         assert!(
             (got - want).abs() <= tolerance * (1.0 + want.abs()),
             "{rule} rank {}: score {got}, oracle {want}",
@@ -144,15 +142,15 @@ pub fn assert_greedy(rule: &str, mut oracle: Oracle, selection: &Selection, tole
         );
         assert!(
             want >= best - tolerance * (1.0 + best.abs()),
-            "{rule} rank {}: {want} picked, {best} was there",
+            "{rule} rank {}: the pick scores {want}, the best row {best}",
             pick.rank
         );
-        taken[pick.index] = true;
-        oracle.observe(pick.index);
+        taken[pick.row] = true;
+        oracle.observe(pick.row);
     }
 }
 
-/// The oracle's own greedy picks.
+/// Returns the oracle's own greedy picks.
 pub fn greedy(rule: &str, mut oracle: Oracle, count: usize) -> Vec<usize> {
     let mut picks = Vec::new();
     for _ in 0..count {

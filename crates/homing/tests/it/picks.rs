@@ -1,4 +1,4 @@
-//! Picks are those of the oracle.
+//! Picks agree with the oracle's.
 
 use homing::{Gaussian, Kernel, Laplace, Linear, Matern, Noise, Plan, Points, Product, Scaled, Task};
 use proptest::prelude::*;
@@ -19,12 +19,9 @@ proptest! {
         let (s, a, d) =
             (uniform_rows(&mut rng, rows, dim), uniform_rows(&mut rng, targets, dim), uniform_rows(&mut rng, observed, dim));
         let (pool, target, seen) = (view(&s), view(&a), view(&d));
-        let task = Task {
-            observed_points: (observed > 0).then(|| points(&seen, dim)),
-            ..Task::new(points(&pool, dim), Some(points(&target, dim)))
-        };
+        let task = Task::new(points(&pool, dim), points(&target, dim)).observed_points((observed > 0).then(|| points(&seen, dim)));
         let std = 10f64.powf(noise_ln);
-        let plan = Plan { strategy: rule.parse().unwrap(), count: rows.min(12), noise: Noise::Std(std), ..Plan::default() };
+        let plan = Plan::default().strategy(rule.parse().unwrap()).count(rows.min(12)).noise(Noise::Std(std));
         assert_greedy(rule, Oracle::new(&Linear, &s, &a, &d, std * std), &run(&task, &plan), 1e-7 + 1e-12 / (std * std));
     }
 }
@@ -36,10 +33,10 @@ fn the_very_same_rows_for_every_sequential_rule() {
             let mut rng = rng(seed);
             let (s, a) = (uniform_rows(&mut rng, 150, 8), uniform_rows(&mut rng, 5, 8));
             let (pool, target) = (view(&s), view(&a));
-            let task = Task::new(points(&pool, 8), Some(points(&target, 8)));
-            let plan = Plan { strategy: rule.parse().unwrap(), count: 15, noise: Noise::Std(0.3), ..Plan::default() };
+            let task = Task::new(points(&pool, 8), points(&target, 8));
+            let plan = Plan::default().strategy(rule.parse().unwrap()).count(15).noise(Noise::Std(0.3));
             let want = greedy(rule, Oracle::new(&Linear, &s, &a, &[], 0.09), 15);
-            assert_eq!(run(&task, &plan).indices(), want, "{rule}, seed {seed}");
+            assert_eq!(run(&task, &plan).rows(), want, "{rule}, seed {seed}");
         }
     }
 }
@@ -58,16 +55,12 @@ fn every_kernel() {
     for (name, kernel) in kernels {
         for rule in SEQUENTIAL {
             let mut rng = rng(7);
-            // More than one block of rows, so that blocks are joined.
+            // More than one block of rows, to test that blocks are joined.
             let (s, a, d) =
                 (uniform_rows(&mut rng, 300, 5), uniform_rows(&mut rng, 4, 5), uniform_rows(&mut rng, 2, 5));
             let (pool, target, seen) = (view(&s), view(&a), view(&d));
-            let task = Task {
-                kernel,
-                observed_points: Some(points(&seen, 5)),
-                ..Task::new(points(&pool, 5), Some(points(&target, 5)))
-            };
-            let plan = Plan { strategy: rule.parse().unwrap(), count: 8, noise: Noise::Std(0.2), ..Plan::default() };
+            let task = Task::new(points(&pool, 5), points(&target, 5)).kernel(kernel).observed_points(points(&seen, 5));
+            let plan = Plan::default().strategy(rule.parse().unwrap()).count(8).noise(Noise::Std(0.2));
             let selection = run(&task, &plan);
             println!("{name} {rule}");
             assert_greedy(rule, Oracle::new(kernel, &s, &a, &d, 0.04), &selection, 1e-8);
@@ -84,12 +77,12 @@ fn a_precomputed_matrix_gives_the_picks_of_its_kernel() {
     let matrix = view(&crate::oracle::gram(&kernel, &all));
     let given = homing::Precomputed::new(homing::Embeddings::new(&matrix[..], 43).unwrap()).unwrap();
     let (rows, targets) = (homing::Precomputed::points(0..40), homing::Precomputed::points(40..43));
-    let plan = Plan { count: 10, noise: Noise::Std(0.1), ..Plan::default() };
-    let task = Task { kernel: &given, ..Task::new(points(&rows, 1), Some(points(&targets, 1))) };
+    let plan = Plan::default().count(10).noise(Noise::Std(0.1));
+    let task = Task::new(points(&rows, 1), points(&targets, 1)).kernel(&given);
     let (pool, target) = (view(&s), view(&a));
-    let direct = Task { kernel: &kernel, ..Task::new(points(&pool, 3), Some(points(&target, 3))) };
+    let direct = Task::new(points(&pool, 3), points(&target, 3)).kernel(&kernel);
     let (given, direct) = (run(&task, &plan), run(&direct, &plan));
-    assert_eq!(given.indices(), direct.indices());
+    assert_eq!(given.rows(), direct.rows());
     assert!(given.picks.iter().zip(&direct.picks).all(|(a, b)| (a.score - b.score).abs() < 1e-13));
 }
 
@@ -106,10 +99,10 @@ fn loss_gradients_in_factored_form_pick_as_the_gradients_written_out() {
         })
         .collect();
     let gradient = |i: usize| -> Vec<f64> {
-        let likely = (0..classes).fold(0, |b, c| if probabilities[i][c] > probabilities[i][b] { c } else { b });
+        let most_likely = (0..classes).fold(0, |b, c| if probabilities[i][c] > probabilities[i][b] { c } else { b });
         (0..classes)
             .flat_map(|c| {
-                let residual = probabilities[i][c] - f64::from(u8::from(c == likely));
+                let residual = probabilities[i][c] - f64::from(u8::from(c == most_likely));
                 hidden[i].iter().copied().chain([1.0]).map(move |h| residual * h)
             })
             .collect()
@@ -128,10 +121,10 @@ fn loss_gradients_in_factored_form_pick_as_the_gradients_written_out() {
     };
     let kernel = Product::new(classes, true);
     for rule in SEQUENTIAL {
-        let plan = Plan { strategy: rule.parse().unwrap(), count: 10, noise: Noise::Std(0.1), ..Plan::default() };
-        let written_out = run(&Task::new(points(pool, dim), Some(points(targets, dim))), &plan);
-        let factored = run(&Task { kernel: &kernel, ..Task::new(part(0, rows), Some(part(rows, rows + 5))) }, &plan);
-        assert_eq!(written_out.indices(), factored.indices(), "{rule}");
+        let plan = Plan::default().strategy(rule.parse().unwrap()).count(10).noise(Noise::Std(0.1));
+        let dense = run(&Task::new(points(pool, dim), points(targets, dim)), &plan);
+        let factored = run(&Task::new(part(0, rows), part(rows, rows + 5)).kernel(&kernel), &plan);
+        assert_eq!(dense.rows(), factored.rows(), "{rule}");
     }
 }
 
@@ -140,15 +133,15 @@ fn noise_of_its_own_for_every_row() {
     let mut rng = rng(5);
     let (s, a) = (uniform_rows(&mut rng, 50, 4), uniform_rows(&mut rng, 3, 4));
     let (pool, target) = (view(&s), view(&a));
-    // Two copies of the pool: the second is a hundred times noisier, so none of it is picked before its twin.
+    // Two copies of the pool. The second is a hundred times noisier, so none of its rows is picked before its twin.
     let twice = [pool.clone(), pool.clone()].concat();
     let noise: Vec<f64> = (0..100).map(|i| if i < 50 { 0.01 } else { 1.0 }).collect();
     for rule in ["itl", "vtl", "undirected-itl"] {
-        let plan = Plan { strategy: rule.parse().unwrap(), count: 10, noise: Noise::Std(0.1), ..Plan::default() };
-        let task = Task { noise_vars: Some(&noise), ..Task::new(points(&twice, 4), Some(points(&target, 4))) };
+        let plan = Plan::default().strategy(rule.parse().unwrap()).count(10).noise(Noise::Std(0.1));
+        let task = Task::new(points(&twice, 4), points(&target, 4)).noise_vars(&noise);
         let both = run(&task, &plan);
-        let uniform = run(&Task::new(points(&pool, 4), Some(points(&target, 4))), &plan);
-        assert_eq!(both.indices(), uniform.indices(), "{rule}");
+        let uniform = run(&Task::new(points(&pool, 4), points(&target, 4)), &plan);
+        assert_eq!(both.rows(), uniform.rows(), "{rule}");
     }
 }
 
@@ -160,10 +153,10 @@ fn observed_rows_count_as_observed_points_and_are_not_picked() {
     let (pool, target) = (view(&s), view(&a));
     let labelled = [3usize, 40, 77];
     let seen: Vec<f64> = labelled.iter().flat_map(|&i| s[i].clone()).collect();
-    let plan = Plan { count: 12, noise: Noise::Std(0.2), ..Plan::default() };
-    let base = Task::new(points(&pool, 6), Some(points(&target, 6)));
-    let by_row = run(&Task { observed_rows: &labelled, ..base }, &plan);
-    let by_point = run(&Task { observed_points: Some(points(&seen, 6)), forbidden: &labelled, ..base }, &plan);
+    let plan = Plan::default().count(12).noise(Noise::Std(0.2));
+    let base = Task::new(points(&pool, 6), points(&target, 6));
+    let by_row = run(&base.observed_rows(&labelled), &plan);
+    let by_point = run(&base.observed_points(points(&seen, 6)).forbidden(&labelled), &plan);
     assert_eq!(by_row, by_point);
-    assert!(by_row.indices().iter().all(|i| !labelled.contains(i)));
+    assert!(by_row.rows().iter().all(|i| !labelled.contains(i)));
 }

@@ -1,12 +1,12 @@
-//! Rows that are read when they are asked for: the same answers as from rows in memory, and none from a failed read.
+//! Rows that are read on demand: the same results as for rows in memory, and an error after a failed read.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use homing::{
     Embeddings, Engine, Error, Gaussian, Greedy, Kernel, Linear, Plan, Points, Precomputed, Product, Projection,
-    RowSource, STRATEGIES, Selection, Stop, Strategy, Task, Values, closest_pick, explain, fold_covariance,
-    irreducible_vars, select,
+    RowSource, STRATEGIES, Selection, Stop, StoredValues, Strategy, Task, closest_pick, explain, fold_covariance,
+    irreducible_vars, select, select_with,
 };
 
 use crate::oracle::{rng, run, uniform_rows, view};
@@ -15,7 +15,7 @@ const DIM: usize = 6;
 const CLASSES: usize = 3;
 const ROWS: usize = 700;
 
-/// Numbers elsewhere: read a range at a time, and only so often.
+/// Numbers that are read a range at a time, at most a given number of times.
 #[derive(Debug)]
 struct Far {
     values: Vec<f64>,
@@ -64,11 +64,11 @@ impl RowSource for Far {
     }
 
     fn failure(&self) -> Option<String> {
-        (self.reads.load(Ordering::Relaxed) > self.most_reads).then(|| "the line is dead; call again".to_owned())
+        (self.reads.load(Ordering::Relaxed) > self.most_reads).then(|| "the connection was lost; call again".to_owned())
     }
 }
 
-/// A pool, targets and probabilities, in memory and elsewhere.
+/// A pool, targets and probabilities, in memory and in a source.
 struct Data {
     pool: Vec<f64>,
     singles: Option<Vec<f32>>,
@@ -101,20 +101,20 @@ impl Data {
     }
 
     fn pool(&self) -> Embeddings<'_> {
-        let values = self.singles.as_ref().map_or(Values::F64(&self.pool), |singles| Values::F32(singles));
+        let values = self.singles.as_ref().map_or(StoredValues::F64(&self.pool), |singles| StoredValues::F32(singles));
         Embeddings::new(values, DIM).unwrap()
     }
 
     fn near(&self) -> Task<'_> {
         let targets = Embeddings::new(&self.targets[..], DIM).unwrap();
         let probabilities = Embeddings::new(&self.probabilities[..], CLASSES).unwrap();
-        Task { probabilities: Some(probabilities), ..Task::new(self.pool(), Some(targets.into())) }
+        Task::new(self.pool(), targets).probabilities(probabilities)
     }
 
     fn far(&self) -> Task<'_> {
         let probabilities = self.far_probabilities.embeddings(CLASSES);
         let targets = self.far_targets.embeddings(DIM);
-        Task { probabilities: Some(probabilities), ..Task::new(self.far_pool.embeddings(DIM), Some(targets.into())) }
+        Task::new(self.far_pool.embeddings(DIM), targets).probabilities(probabilities)
     }
 }
 
@@ -123,7 +123,7 @@ fn identity(size: usize) -> Vec<f64> {
 }
 
 fn plan(strategy: Strategy, engine: Engine) -> Plan {
-    Plan { strategy, engine, count: 12, seed: 5, ..Plan::default() }
+    Plan::default().strategy(strategy).engine(engine).count(12).seed(5)
 }
 
 #[test]
@@ -147,30 +147,30 @@ fn kernels_centres_observed_rows_and_stops_see_the_same_numbers() {
     let gaussian = Gaussian::new(1.0).unwrap();
     let centred = |task: Task<'_>| -> Selection {
         let pool = task.pool.embeddings().centered(&mean);
-        run(&Task { pool: pool.into(), ..task }, &plan("itl".parse().unwrap(), Engine::Speculative))
+        run(&task.pool(pool), &plan("itl".parse().unwrap(), Engine::Speculative))
     };
     assert_eq!(centred(data.near()), centred(data.far()));
     let observed = |task: Task<'_>| -> Selection {
-        let task = Task { kernel: &gaussian, observed_rows: &[7, 8, 9, 300], observed_points: task.targets, ..task };
+        let task = task.kernel(&gaussian).observed_rows(&[7, 8, 9, 300]).observed_points(task.targets);
         run(&task, &plan("itl".parse().unwrap(), Engine::Auto))
     };
     assert_eq!(observed(data.near()), observed(data.far()));
     let stopped = |task: Task<'_>| -> Selection {
         let stop = Stop { min_gain: Some(1e-9), reduced_share: Some(0.9) };
-        run(&task, &Plan { stop, ..plan("vtl".parse().unwrap(), Engine::Auto) })
+        run(&task, &plan("vtl".parse().unwrap(), Engine::Auto).stop(stop))
     };
     assert_eq!(stopped(data.near()), stopped(data.far()));
     let product = Product::new(CLASSES, true);
     let gradients = |task: Task<'_>| -> Selection {
         let pool = Points::loss_gradient(task.pool.embeddings(), task.probabilities.unwrap()).unwrap();
-        let task = Task { kernel: &product, targets: None, ..Task::new(pool, None) };
+        let task = Task::undirected(pool).kernel(&product).targets(None);
         run(&task, &plan("undirected-itl".parse().unwrap(), Engine::Auto))
     };
     assert_eq!(gradients(data.near()), gradients(data.far()));
 }
 
 #[test]
-fn everything_said_about_a_selection_is_the_same() {
+fn every_statement_about_a_selection_is_the_same() {
     let data = Data::new(true);
     let (near, far) = (data.near(), data.far());
     let selection = run(&near, &plan("itl".parse().unwrap(), Engine::Auto));
@@ -204,14 +204,12 @@ fn a_block_is_one_read_and_rows_apart_are_announced() {
     assert_eq!(reads_of(&|| gradients.read(0..256, &mut vec![0.0; 256 * (DIM + CLASSES)])), (1, 0));
 }
 
-/// The ways to pick greedily that read parts of the pool.
+/// Returns plans that read only parts of the pool.
 fn partial(data: &Data) -> [(Plan, Task<'_>, Task<'_>); 2] {
     let plan = plan("itl".parse().unwrap(), Engine::Auto);
     let (near, far) = (data.near(), data.far());
-    [Greedy::Stochastic { epsilon: 0.1 }, Greedy::Partitioned { parts: 3 }].map(|greedy| {
-        let without = |task| Task { probabilities: None, ..task };
-        (Plan { greedy, ..plan.clone() }, without(near), without(far))
-    })
+    [Greedy::Stochastic { epsilon: 0.1 }, Greedy::Partitioned { parts: 3 }]
+        .map(|greedy| (plan.clone().greedy(greedy), near.probabilities(None), far.probabilities(None)))
 }
 
 #[test]
@@ -224,18 +222,19 @@ fn samples_and_parts_of_the_pool_are_the_same() {
     }
 }
 
-/// The error of a selection whose pool can be read so often, after a check that all picks told were right.
+/// Returns the error of a selection whose pool fails after a number of reads, after checking that all reported picks are
+/// correct.
 fn failure(plan: &Plan, most_reads: usize, right: &Selection) -> Error {
     let mut data = Data::new(true);
     data.far_pool.most_reads = most_reads;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let task = data.far();
     let probabilities = task.probabilities.filter(|_| plan.greedy == Greedy::Exact);
-    let outcome = select(&Task { probabilities, ..task }, plan, |progress| {
-        told.push(*progress.pick);
+    let outcome = select_with(&task.probabilities(probabilities), plan, |progress| {
+        reported.push(*progress.pick);
         ControlFlow::Continue(())
     });
-    assert_eq!(told[..], right.picks[..told.len()], "{plan:?} {most_reads}");
+    assert_eq!(reported[..], right.picks[..reported.len()], "{plan:?} {most_reads}");
     outcome.unwrap_err()
 }
 
@@ -257,36 +256,36 @@ fn a_read_that_fails_at_any_time_is_the_error_of_the_selection() {
     });
     for (plan, right, reads) in exact.chain(partial) {
         for most_reads in [0, 1, reads / 4, reads / 2, reads - 2, reads - 1] {
-            let want = Error::Unreadable("the line is dead; call again".to_owned());
+            let want = Error::Unreadable("the connection was lost; call again".to_owned());
             assert_eq!(failure(&plan, most_reads, &right), want, "{plan:?}: {most_reads} of {reads} reads");
         }
     }
 }
 
 #[test]
-fn a_failed_read_of_anything_else_is_an_error_too() {
-    let dead = |values: &[f64]| Far { most_reads: 0, ..Far::new(values, false) };
+fn a_failed_read_of_any_other_input_is_an_error() {
+    let failing = |values: &[f64]| Far { most_reads: 0, ..Far::new(values, false) };
     let data = Data::new(false);
     let itl = plan("itl".parse().unwrap(), Engine::Auto);
     let refused = |outcome: Result<(), Error>| matches!(outcome, Err(Error::Unreadable(_)));
-    let outcome_of = |task: &Task<'_>| select(task, &itl, |_| ControlFlow::Continue(())).map(|_| ());
+    let outcome_of = |task: &Task<'_>| select(task, &itl).map(|_| ());
 
-    let targets = dead(&data.targets);
+    let targets = failing(&data.targets);
     let targets = Some(Points::from(targets.embeddings(DIM)));
-    assert!(refused(outcome_of(&Task { targets, ..data.near() })));
-    let observed = dead(&data.targets);
-    assert!(refused(outcome_of(&Task { observed_points: Some(observed.embeddings(DIM).into()), ..data.near() })));
-    let probabilities = dead(&data.probabilities);
+    assert!(refused(outcome_of(&data.near().targets(targets))));
+    let observed = failing(&data.targets);
+    assert!(refused(outcome_of(&data.near().observed_points(Points::from(observed.embeddings(DIM))))));
+    let probabilities = failing(&data.probabilities);
     let probabilities = Some(probabilities.embeddings(CLASSES));
-    assert!(refused(outcome_of(&Task { probabilities, ..data.near() })));
+    assert!(refused(outcome_of(&data.near().probabilities(probabilities))));
 
     let selection = run(&data.near(), &itl);
-    let pool = dead(&data.pool);
-    assert!(refused(explain(&Task { pool: pool.embeddings(DIM).into(), ..data.near() }, &selection).map(|_| ())));
-    let (pool, near) = (dead(&data.pool), data.near());
+    let pool = failing(&data.pool);
+    assert!(refused(explain(&data.near().pool(pool.embeddings(DIM)), &selection).map(|_| ())));
+    let (pool, near) = (failing(&data.pool), data.near());
     let vars = irreducible_vars(pool.embeddings(DIM).into(), near.targets.unwrap(), &Linear);
     assert!(refused(vars.map(|_| ())));
-    assert!(refused(fold_covariance(dead(&data.pool).embeddings(DIM), &identity(DIM)).map(|_| ())));
+    assert!(refused(fold_covariance(failing(&data.pool).embeddings(DIM), &identity(DIM)).map(|_| ())));
 
     let mut far = Far::new(&identity(ROWS), false);
     Precomputed::new(far.embeddings(ROWS)).unwrap();
@@ -295,7 +294,7 @@ fn a_failed_read_of_anything_else_is_an_error_too() {
     let kernel = Precomputed::new(far.embeddings(ROWS)).unwrap();
     let points = Precomputed::points(0..ROWS);
     let pool = Embeddings::new(&points[..], 1).unwrap();
-    let task = Task { kernel: &kernel as &dyn Kernel, ..Task::new(pool, None) };
+    let task = Task::undirected(pool).kernel(&kernel as &dyn Kernel);
     let undirected = plan("undirected-itl".parse().unwrap(), Engine::Auto);
-    assert!(refused(select(&task, &undirected, |_| ControlFlow::Continue(())).map(|_| ())));
+    assert!(refused(select(&task, &undirected).map(|_| ())));
 }

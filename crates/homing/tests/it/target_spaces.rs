@@ -8,17 +8,17 @@ use crate::oracle::{Oracle, points, rng, run, uniform_rows, view};
 fn a_subset_scores_as_if_it_were_all_targets() {
     let mut rng = rng(12);
     let (pool, targets) = (view(&uniform_rows(&mut rng, 60, 5)), view(&uniform_rows(&mut rng, 8, 5)));
-    let task = Task::new(points(&pool, 5), Some(points(&targets, 5)));
-    let base = Plan { count: 4, noise: Noise::Std(0.2), ..Plan::default() };
+    let task = Task::new(points(&pool, 5), points(&targets, 5));
+    let base = Plan::default().count(4).noise(Noise::Std(0.2));
     for sampling in [
         TargetSampling::Fraction(0.1),
         TargetSampling::Size(1),
         TargetSampling::Weighted { weights: (0..8).map(f64::from).collect(), size: 1 },
     ] {
-        let sampled = run(&task, &Plan { target_sampling: sampling, seed: 3, ..base.clone() }).indices();
+        let sampled = run(&task, &base.clone().target_sampling(sampling).seed(3)).rows();
         let alone = (0..8).any(|a| {
-            let one = Task { targets: Some(points(&targets[a * 5..(a + 1) * 5], 5)), ..task };
-            run(&one, &base).indices() == sampled
+            let one = task.targets(Some(points(&targets[a * 5..(a + 1) * 5], 5)));
+            run(&one, &base).rows() == sampled
         });
         assert!(alone, "{sampled:?}");
     }
@@ -28,13 +28,13 @@ fn a_subset_scores_as_if_it_were_all_targets() {
 fn a_weight_of_zero_is_never_drawn() {
     let mut rng = rng(13);
     let (pool, targets) = (view(&uniform_rows(&mut rng, 60, 5)), view(&uniform_rows(&mut rng, 4, 5)));
-    let task = Task::new(points(&pool, 5), Some(points(&targets, 5)));
-    let only = Task { targets: Some(points(&targets[10..15], 5)), ..task };
-    let base = Plan { count: 3, noise: Noise::Std(0.2), ..Plan::default() };
-    let want = run(&only, &base).indices();
+    let task = Task::new(points(&pool, 5), points(&targets, 5));
+    let only = task.targets(Some(points(&targets[10..15], 5)));
+    let base = Plan::default().count(3).noise(Noise::Std(0.2));
+    let want = run(&only, &base).rows();
     for seed in 0..10 {
         let target_sampling = TargetSampling::Weighted { weights: vec![0.0, 0.0, 2.0, 0.0], size: 3 };
-        assert_eq!(run(&task, &Plan { target_sampling, seed, ..base.clone() }).indices(), want);
+        assert_eq!(run(&task, &base.clone().target_sampling(target_sampling).seed(seed)).rows(), want);
     }
 }
 
@@ -43,15 +43,15 @@ fn each_round_draws_its_own_targets_and_keeps_what_was_learned() {
     let mut rng = rng(14);
     let (s, a) = (uniform_rows(&mut rng, 80, 6), uniform_rows(&mut rng, 10, 6));
     let (pool, targets) = (view(&s), view(&a));
-    let task = Task::new(points(&pool, 6), Some(points(&targets, 6)));
-    let one = Plan { count: 12, noise: Noise::Std(0.2), ..Plan::default() };
+    let task = Task::new(points(&pool, 6), points(&targets, 6));
+    let one = Plan::default().count(12).noise(Noise::Std(0.2));
     let whole = run(&task, &one);
-    let rounds = run(&task, &Plan { round_size: Some(5), ..one.clone() });
-    assert_eq!(whole.indices(), rounds.indices(), "with all targets, rounds change nothing");
-    let sampled = Plan { target_sampling: TargetSampling::Size(2), ..one };
-    let (fixed, fresh) = (run(&task, &sampled), run(&task, &Plan { round_size: Some(3), ..sampled.clone() }));
-    assert_eq!(fixed.indices()[..3], fresh.indices()[..3]);
-    assert_ne!(fixed.indices(), fresh.indices());
+    let rounds = run(&task, &one.clone().picks_per_round(5));
+    assert_eq!(whole.rows(), rounds.rows(), "with all targets, rounds change nothing");
+    let sampled = one.target_sampling(TargetSampling::Size(2));
+    let (fixed, fresh) = (run(&task, &sampled), run(&task, &sampled.clone().picks_per_round(3)));
+    assert_eq!(fixed.rows()[..3], fresh.rows()[..3]);
+    assert_ne!(fixed.rows(), fresh.rows());
 }
 
 #[test]
@@ -59,24 +59,24 @@ fn the_most_explanatory_targets_are_those_of_the_same_rules_on_the_targets() {
     let mut rng = rng(15);
     let (s, a) = (uniform_rows(&mut rng, 50, 4), uniform_rows(&mut rng, 12, 4));
     let (pool, targets) = (view(&s), view(&a));
-    let task = Task::new(points(&pool, 4), Some(points(&targets, 4)));
-    let base = Plan { count: 5, noise: Noise::Std(0.2), ..Plan::default() };
+    let task = Task::new(points(&pool, 4), points(&targets, 4));
+    let base = Plan::default().count(5).noise(Noise::Std(0.2));
     let by_det = crate::oracle::greedy("undirected-itl", Oracle::new(&homing::Linear, &a, &[], &[], 0.04), 3);
     let chosen: Vec<f64> = {
         let mut rows = by_det;
         rows.sort_unstable();
         rows.into_iter().flat_map(|row| a[row].clone()).collect()
     };
-    let want = run(&Task { targets: Some(points(&chosen, 4)), ..task }, &base).indices();
-    assert_eq!(run(&task, &Plan { target_sampling: TargetSampling::MaxDet(3), ..base.clone() }).indices(), want);
+    let want = run(&task.targets(Some(points(&chosen, 4))), &base).rows();
+    assert_eq!(run(&task, &base.clone().target_sampling(TargetSampling::MaxDet(3))).rows(), want);
     let mut far = farthest(&a, 3);
     far.sort_unstable();
     let chosen: Vec<f64> = far.into_iter().flat_map(|row| a[row].clone()).collect();
-    let want = run(&Task { targets: Some(points(&chosen, 4)), ..task }, &base).indices();
-    assert_eq!(run(&task, &Plan { target_sampling: TargetSampling::MaxDist(3), ..base }).indices(), want);
+    let want = run(&task.targets(Some(points(&chosen, 4))), &base).rows();
+    assert_eq!(run(&task, &base.target_sampling(TargetSampling::MaxDist(3))).rows(), want);
 }
 
-/// Farthest-first traversal by its definition, from the longest row.
+/// Farthest-first traversal by its definition, starting from the longest row.
 fn farthest(rows: &[Vec<f64>], count: usize) -> Vec<usize> {
     let distance = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
     let mut picks: Vec<usize> = Vec::new();
@@ -96,14 +96,14 @@ fn max_dist_is_farthest_first() {
     let mut rng = rng(16);
     let s = uniform_rows(&mut rng, 300, 3);
     let pool = view(&s);
-    let plan = Plan { strategy: "max-dist".parse().unwrap(), count: 20, ..Plan::default() };
-    assert_eq!(run(&Task::new(points(&pool, 3), None), &plan).indices(), farthest(&s, 20));
+    let plan = Plan::default().strategy("max-dist".parse().unwrap()).count(20);
+    assert_eq!(run(&Task::undirected(points(&pool, 3)), &plan).rows(), farthest(&s, 20));
 }
 
 #[test]
 fn sampling_settings_out_of_range_are_refused() {
     let rows = [1.0, 2.0, 3.0];
-    let task = Task::new(points(&rows, 1), Some(points(&rows, 1)));
+    let task = Task::new(points(&rows, 1), points(&rows, 1));
     for target_sampling in [
         TargetSampling::Fraction(0.0),
         TargetSampling::Fraction(1.5),
@@ -112,7 +112,7 @@ fn sampling_settings_out_of_range_are_refused() {
         TargetSampling::Weighted { weights: vec![1.0], size: 1 },
         TargetSampling::Weighted { weights: vec![0.0; 3], size: 1 },
     ] {
-        let plan = Plan { target_sampling, ..Plan::default() };
-        assert!(homing::select(&task, &plan, |_| std::ops::ControlFlow::Continue(())).is_err(), "{plan:?}");
+        let plan = Plan::default().target_sampling(target_sampling);
+        assert!(homing::select(&task, &plan).is_err(), "{plan:?}");
     }
 }

@@ -1,19 +1,21 @@
-//! Few rows in very many dimensions are worked on in the coordinates of their span, with the numbers of few dimensions.
+//! Few rows in very many dimensions are processed in the coordinates of their span, with the same results as in few
+//! dimensions.
 
 use homing::theory::{Constants, Model, boundary, capacity, exact_capacity, reach, submodularity_ratio};
 use homing::{
-    Embeddings, Greedy, Noise, Plan, Points, STRATEGIES, Span, Stop, Strategy, Task, explain, irreducible_vars, select,
+    Embeddings, Greedy, Noise, Plan, Points, STRATEGIES, SpanCoordinates, Stop, Strategy, Task, explain,
+    irreducible_vars, select, select_with,
 };
 
 use crate::oracle::{points, rng, run, uniform_rows, view};
 
-/// Rows of few dimensions.
+/// Number of dimensions of the original rows.
 const NARROW: usize = 24;
 
-/// More dimensions than matrices over them are made for.
+/// More dimensions than d × d matrices are allowed for.
 const WIDE: usize = 9000;
 
-/// The same rows in many dimensions: filled up with zeros, and reflected, so that all numbers are there.
+/// Returns the same rows in many dimensions: padded with zeros, then reflected, so no dimension stays zero.
 fn widened(rows: &[f64]) -> Vec<f64> {
     let mirror: Vec<f64> = (0..WIDE).map(|i| (i as f64 * 0.7).sin()).collect();
     let length: f64 = mirror.iter().map(|v| v * v).sum();
@@ -34,7 +36,7 @@ struct Data {
 }
 
 impl Data {
-    /// Rows that span less than there are dimensions, a copy and a zero row among them.
+    /// Creates rows that span fewer dimensions than they have, including a copy and a zero row.
     fn new(rows: usize) -> Self {
         let mut rng = rng(21);
         let mut pool = uniform_rows(&mut rng, rows, NARROW);
@@ -53,12 +55,10 @@ impl Data {
     }
 
     fn task(&self) -> Task<'_> {
-        Task {
-            observed_points: Some(points(&self.observed, self.dim)),
-            probabilities: Some(Embeddings::new(&self.probabilities[..], 2).unwrap()),
-            observed_rows: &[3],
-            ..Task::new(points(&self.pool, self.dim), Some(points(&self.targets, self.dim)))
-        }
+        Task::new(points(&self.pool, self.dim), points(&self.targets, self.dim))
+            .observed_points(points(&self.observed, self.dim))
+            .probabilities(Embeddings::new(&self.probabilities[..], 2).unwrap())
+            .observed_rows(&[3])
     }
 }
 
@@ -77,17 +77,16 @@ fn every_rule_picks_in_many_dimensions_what_it_picks_in_few() {
         for greedy in [Greedy::Exact, Greedy::Stochastic { epsilon: 0.3 }, Greedy::Partitioned { parts: 2 }] {
             let stop = Stop { reduced_share: Some(1.0), ..Stop::default() };
             let plan =
-                Plan { strategy: strategy.clone(), count: 12, noise: Noise::Std(0.7), greedy, stop, ..Plan::default() };
-            // Loss gradients have no observed points, and parts no probabilities.
-            let of =
-                |data: &Data| {
-                    let whole = data.task();
-                    let observed_points = whole.observed_points.filter(|_| !strategy.makes_loss_gradients());
-                    let probabilities = whole.probabilities.filter(|_| strategy.needs_probabilities());
-                    select(&Task { observed_points, probabilities, ..whole }, &plan, |_| {
-                        std::ops::ControlFlow::Continue(())
-                    })
-                };
+                Plan::default().strategy(strategy.clone()).count(12).noise(Noise::Std(0.7)).greedy(greedy).stop(stop);
+            // Loss gradients have no observed points, and parts have no probabilities.
+            let of = |data: &Data| {
+                let whole = data.task();
+                let observed_points = whole.observed_points.filter(|_| !strategy.makes_loss_gradients());
+                let probabilities = whole.probabilities.filter(|_| strategy.needs_probabilities());
+                select_with(&whole.observed_points(observed_points).probabilities(probabilities), &plan, |_| {
+                    std::ops::ControlFlow::Continue(())
+                })
+            };
             let (want, got) = match (of(&narrow), of(&wide)) {
                 (Ok(want), Ok(got)) => (want, got),
                 (want, got) => {
@@ -95,8 +94,8 @@ fn every_rule_picks_in_many_dimensions_what_it_picks_in_few() {
                     continue;
                 }
             };
-            assert_eq!(got.indices(), want.indices(), "{strategy:?} {greedy:?}");
-            assert_eq!(got.ended, want.ended);
+            assert_eq!(got.rows(), want.rows(), "{strategy:?} {greedy:?}");
+            assert_eq!(got.end_reason, want.end_reason);
             let scores = |found: &homing::Selection| found.picks.iter().map(|pick| pick.score).collect::<Vec<_>>();
             assert_close(&scores(&got), &scores(&want), strategy.name());
             let (explained, expected) = (explain(&wide.task(), &got).unwrap(), explain(&narrow.task(), &want).unwrap());
@@ -112,9 +111,9 @@ fn the_theory_has_the_same_numbers_in_many_dimensions() {
     let wide = narrow.widened();
     let noise = Noise::Std(0.4);
     let want = Model::new(narrow.task(), noise).unwrap();
-    let span = Span::of(&wide.task()).unwrap().expect("few points in many dimensions");
-    assert!(Span::of(&narrow.task()).unwrap().is_none());
-    // With and without coordinates for all of it; either way nothing is larger than rows by dimensions.
+    let span = SpanCoordinates::of(&wide.task()).unwrap().expect("there are few points in many dimensions");
+    assert!(SpanCoordinates::of(&narrow.task()).unwrap().is_none());
+    // With and without coordinates; in both cases no matrix is larger than rows × dimensions.
     for task in [wide.task(), span.task(&wide.task())] {
         let got = Model::new(task, noise).unwrap();
         assert_close(&got.target_vars(), &want.target_vars(), "variances");
@@ -132,7 +131,7 @@ fn the_theory_has_the_same_numbers_in_many_dimensions() {
         assert_eq!(a.rows, b.rows);
         let (a, b) = (Constants::of(&got), Constants::of(&want));
         assert_close(&[a.max_var, a.max_total_var], &[b.max_var, b.max_total_var], "constants");
-        // In few dimensions 40 rows are dependent; in many they are as well, since two are equal.
+        // 40 rows are linearly dependent in few dimensions, and also in many, because two are equal.
         assert_eq!((a.least_eigenvalue, b.least_eigenvalue), (Some(0.0), Some(0.0)));
     }
     let of = |data: &Data| irreducible_vars(data.task().pool, data.task().targets.unwrap(), &homing::Linear).unwrap();
@@ -147,14 +146,14 @@ fn the_least_eigenvalue_in_many_dimensions() {
         pool[i * WIDE + 4000 * i] = 1.0 + i as f64;
     }
     let target = vec![1.0; WIDE];
-    let model = Model::new(Task::new(points(&pool, WIDE), Some(points(&target, WIDE))), Noise::Std(0.1)).unwrap();
+    let model = Model::new(Task::new(points(&pool, WIDE), points(&target, WIDE)), Noise::Std(0.1)).unwrap();
     let least = Constants::of(&model).least_eigenvalue.unwrap();
     assert!((least - 1.0).abs() < 1e-12, "{least}");
 }
 
-/// More rows than are looked at together: what is left of a target can only be more than with all of them.
+/// With more rows than are processed together, the remaining variance of a target can only be overestimated.
 #[test]
-fn of_many_rows_in_many_dimensions_the_most_telling_bound_what_is_left() {
+fn of_many_rows_in_many_dimensions_the_most_correlated_bound_the_variance() {
     let mut rng = rng(22);
     let rows = 600;
     let pool: Vec<f32> = uniform_rows(&mut rng, rows, 8).concat().iter().map(|&x| x as f32).collect();
@@ -168,24 +167,24 @@ fn of_many_rows_in_many_dimensions_the_most_telling_bound_what_is_left() {
         target[0] = 0.5;
     }
     let pool: Points<'_> = Embeddings::new(&wide[..], WIDE).unwrap().into();
-    let model = Model::new(Task::new(pool, Some(points(&targets, WIDE))), Noise::Std(0.5)).unwrap();
+    let model = Model::new(Task::new(pool, points(&targets, WIDE)), Noise::Std(0.5)).unwrap();
     let found = reach(&model).unwrap();
     assert_eq!((found.irreducible.len(), found.irreducible_rows, found.labelled_rows), (300, 512, 512));
     for (irreducible, labelled) in found.irreducible.iter().zip(&found.labelled) {
-        // The rows span their eight dimensions, and the other is out of reach.
+        // The rows span their eight dimensions, and the other dimension is out of reach.
         assert!((irreducible - 0.25).abs() < 1e-12, "{irreducible}");
-        // Each of some 500 rows has a third of a label's precision along an axis.
+        // Each of about 500 rows has a third of a label's precision along an axis.
         assert!((0.251..0.256).contains(labelled), "{labelled}");
     }
 }
 
-/// Every row is a set of its own: a hundred thousand of them need no matrix over them.
+/// Every row is a set of its own, and a hundred thousand of them need no matrix over the pool.
 #[test]
 fn one_pick_of_a_large_pool_takes_no_matrix_over_the_pool() {
     let rows = 100_000;
     let pool: Vec<f32> = (0..rows * 2).map(|i| ((i * i % 10_007) as f32 * 0.01).sin()).collect();
     let target = [1.0, 0.5];
-    let task = Task::new(Embeddings::new(&pool[..], 2).unwrap(), Some(points(&target, 2)));
+    let task = Task::new(Embeddings::new(&pool[..], 2).unwrap(), points(&target, 2));
     let model = Model::new(task, Noise::Std(0.5)).unwrap();
     let most = pool.chunks_exact(2).map(|x| f64::from(x[0]).powi(2) + f64::from(x[1]).powi(2)).fold(0.0, f64::max);
     let want = 0.5 * (most / 0.25).ln_1p();
@@ -194,8 +193,8 @@ fn one_pick_of_a_large_pool_takes_no_matrix_over_the_pool() {
     assert_eq!(exact_capacity(&model, 1, true).unwrap(), found.lower);
     let ratio = submodularity_ratio(&model, &[7], 0).unwrap();
     assert_eq!((ratio.lower, ratio.upper), (1.0, 1.0));
-    // Of a small pool, by its definition.
-    let few = Task::new(Embeddings::new(&pool[..60], 2).unwrap(), Some(points(&target, 2)));
+    // For a small pool, by the definition.
+    let few = Task::new(Embeddings::new(&pool[..60], 2).unwrap(), points(&target, 2));
     let few = Model::new(few, Noise::Std(0.5)).unwrap();
     assert!(capacity(&few, 2).unwrap().lower >= capacity(&few, 1).unwrap().lower);
 }
@@ -203,7 +202,7 @@ fn one_pick_of_a_large_pool_takes_no_matrix_over_the_pool() {
 #[test]
 fn coordinates_do_not_depend_on_threads() {
     let wide = Data::new(60).widened();
-    let plan = Plan { count: 20, ..Plan::default() };
+    let plan = Plan::default().count(20);
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| run(&wide.task(), &plan))
@@ -215,7 +214,7 @@ fn coordinates_do_not_depend_on_threads() {
 fn a_bad_number_in_many_dimensions_is_named_by_its_row() {
     let mut wide = Data::new(20).widened();
     wide.pool[11 * WIDE + 8500] = f64::NAN;
-    let error = select(&wide.task(), &Plan::default(), |_| std::ops::ControlFlow::Continue(())).unwrap_err();
+    let error = select(&wide.task(), &Plan::default()).unwrap_err();
     assert_eq!(error, homing::Error::NotFinite { what: "pool", row: 11 });
     let selection = run(&Data::new(20).task(), &Plan::default());
     assert_eq!(explain(&wide.task(), &selection), Err(error));

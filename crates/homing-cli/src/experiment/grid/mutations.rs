@@ -1,20 +1,20 @@
-//! Whatever stands in a file of an experiment, it is a plan or gets one sentence.
+//! Whatever a file of an experiment contains, it is a plan or is refused with one sentence.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use homing_experiment::{Experiment, cells, sources};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::cells::cells;
-use super::plan::{OWN, Plan};
 use crate::finetune;
+use crate::refusal::Options;
 
-/// Ways to spoil each of our files.
+/// Number of ways in which each of our files is spoilt.
 const TRIES: u64 = 300;
 
-/// What is put in the place of something else.
+/// Texts that replace parts of a file.
 const SPOILT: [&str; 32] = [
     "-1",
     "0",
@@ -50,7 +50,7 @@ const SPOILT: [&str; 32] = [
     "like = \"mnist\"\n",
 ];
 
-/// A place in a text that is between two characters.
+/// Returns a position between two characters of a text.
 fn place(rng: &mut ChaCha8Rng, text: &str) -> usize {
     let mut at = rng.random_range(0..=text.len());
     while !text.is_char_boundary(at) {
@@ -59,7 +59,7 @@ fn place(rng: &mut ChaCha8Rng, text: &str) -> usize {
     at
 }
 
-/// A stretch of a text: a few characters, a line, or what stands between two characters.
+/// Returns a range of a text: a few characters, a line, or a value.
 fn stretch(rng: &mut ChaCha8Rng, text: &str) -> std::ops::Range<usize> {
     let (a, b) = (place(rng, text), place(rng, text));
     match rng.random_range(0..4) {
@@ -68,7 +68,7 @@ fn stretch(rng: &mut ChaCha8Rng, text: &str) -> std::ops::Range<usize> {
             let start = text[..a].rfind('\n').map_or(0, |at| at + 1);
             start..text[a..].find('\n').map_or(text.len(), |at| a + at + 1)
         }
-        // Behind an equals sign: a value.
+        // The value after an equals sign.
         2 => match text[a..].find("= ") {
             Some(at) => a + at + 2..text[a + at..].find('\n').map_or(text.len(), |end| a + at + end),
             None => a..a,
@@ -92,17 +92,17 @@ fn spoilt(rng: &mut ChaCha8Rng, text: &str) -> String {
     text
 }
 
-/// As far as a plan goes without its data.
+/// Reads a plan as far as that is possible without its data.
 fn tried(name: &str, text: &str, folder: &Path) -> Result<()> {
     let file = format!("{name}.toml");
     for quick in [false, true] {
-        let plan = Plan::parse(name, &file, text)?;
-        let mut plan = if quick { plan.quick()? } else { plan };
-        plan.caption();
-        plan.data = vec!["digits".into()];
-        for cell in cells(&plan, folder, "cpu", 0)? {
-            // The arguments are those of a command line, which refuses them in its own words.
-            if let Err(error) = finetune::parsed(&cell.words) {
+        let experiment = Experiment::parse(name, &file, text)?;
+        let mut experiment = if quick { experiment.quick()? } else { experiment };
+        experiment.caption();
+        experiment.data = vec!["digits".into()];
+        for cell in cells(&experiment, folder, "cpu", 0)? {
+            // The arguments are those of a command line, whose messages do not name the file.
+            if let Err(error) = finetune::parse(&cell.words) {
                 return Err(error.context(file));
             }
         }
@@ -114,10 +114,11 @@ fn tried(name: &str, text: &str, folder: &Path) -> Result<()> {
 fn a_spoilt_file_is_a_plan_or_gets_one_sentence() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("efficientnet_lite0.safetensors"), "").unwrap();
+    let options = Options::of::<super::GridOptions>();
     let mut refused = 0;
-    for (number, (name, text)) in (0..).zip(OWN) {
+    for (number, (name, text)) in (0..).zip(sources()) {
         tried(name, text, folder.path())
-            .or_else(|error| match format!("{error:#}") {
+            .or_else(|error| match options.sentence(&error) {
                 said if said.contains("no quick version") => Ok(()),
                 said => Err(said),
             })
@@ -125,7 +126,7 @@ fn a_spoilt_file_is_a_plan_or_gets_one_sentence() {
         for seed in 0..TRIES {
             let text = spoilt(&mut ChaCha8Rng::seed_from_u64(number * TRIES + seed), text);
             let Err(error) = tried(name, &text, folder.path()) else { continue };
-            let said = format!("{error:#}");
+            let said = options.sentence(&error);
             assert!(said.contains(name) && !said.contains(char::is_control), "try {seed} of {name}: {said:?}\n{text}");
             refused += 1;
         }

@@ -1,4 +1,4 @@
-//! Runs the cells of an experiment, each a process of its own that can be interrupted and resumed.
+//! Runs the cells of an experiment, each in its own process that can be interrupted and resumed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -7,36 +7,38 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use homing_experiment::GridCell;
 use homing_pool::{disk, refuse_foreign};
+use homing_train::{RunFolder, RunSpec};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::cells::Cell;
-use crate::interrupt::Told;
-use crate::terminal::{note, seconds, sentence};
+use super::GridOptions;
+use crate::finetune::process_words;
+use crate::interrupt::StopSignal;
+use crate::refusal::Options;
+use crate::terminal::{note, seconds};
 
-/// How often the processes are looked at.
+/// Time between two checks of the processes.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A cell and where it runs.
-pub struct Place<'a> {
-    pub cell: &'a Cell,
-    /// Named by the key.
+/// A cell of an experiment and the folder that it runs in.
+pub struct CellFolder<'a> {
+    pub cell: &'a GridCell,
+    /// The folder, named by the key.
     pub folder: PathBuf,
-    /// All that the cell's result depends on, hashed, so that experiments share cells.
+    /// The run that the cell stands for.
+    spec: &'a RunSpec,
+    /// A hash of everything that the result depends on; experiments share cells with the same key.
     key: String,
 }
 
-impl<'a> Place<'a> {
-    pub fn new(cell: &'a Cell, key: &str, cells: &Path) -> Self {
-        Self { cell, folder: cells.join(key), key: key.to_owned() }
-    }
-
-    pub fn results(&self) -> PathBuf {
-        self.folder.join("results.csv")
+impl<'a> CellFolder<'a> {
+    pub fn new(cell: &'a GridCell, spec: &'a RunSpec, key: &str, cells: &Path) -> Self {
+        Self { cell, folder: cells.join(key), spec, key: key.to_owned() }
     }
 
     pub fn is_done(&self) -> bool {
-        self.results().exists()
+        self.folder.join("results.csv").exists()
     }
 
     pub fn rounds(&self) -> usize {
@@ -49,15 +51,15 @@ impl<'a> Place<'a> {
         self.folder.with_extension("log")
     }
 
-    /// The cell as a process, which ends when the pipe to its standard input is closed: with this process at the latest,
-    /// whatever ends it.
+    /// Starts the cell as a process that ends when the pipe to its standard input is closed, and so with this process at the
+    /// latest, whatever ends it.
     fn start(&self, threads: usize) -> Result<Child> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["finetune", "--quiet", "--cell", &self.key]);
-        if self.folder.join("plan.json").exists() {
+        if RunFolder::holds_run(&self.folder) {
             command.arg("--resume").arg(&self.folder);
         } else {
-            command.arg("--run").arg(&self.folder).args(&self.cell.words);
+            command.arg("--run").arg(&self.folder).args(process_words(self.spec));
         }
         let threads = threads.to_string();
         command.env("RAYON_NUM_THREADS", &threads).env("OMP_NUM_THREADS", &threads);
@@ -68,41 +70,42 @@ impl<'a> Place<'a> {
     }
 }
 
-struct Running<'a> {
-    place: &'a Place<'a>,
+struct CellProcess<'a> {
+    folder: &'a CellFolder<'a>,
     child: Child,
     since: Instant,
     bar: ProgressBar,
 }
 
-/// Runs what is not done yet, `jobs` cells at a time and seed after seed; `keep` is called before the first and
-/// behind every one.
+/// Runs the cells that are not done yet, `jobs` at a time and seed after seed; `keep` is called before the first and after
+/// every cell.
 pub fn run(
-    places: &[Place<'_>],
+    folders: &[CellFolder<'_>],
     rounds: usize,
     jobs: usize,
     quiet: bool,
     mut keep: impl FnMut() -> Result<()>,
 ) -> Result<()> {
-    let once: BTreeMap<&Path, &Place<'_>> = places.iter().rev().map(|place| (&*place.folder, place)).collect();
-    let mut left: Vec<&Place<'_>> = places.iter().filter(|&place| std::ptr::eq(once[&*place.folder], place)).collect();
+    let once: BTreeMap<&Path, &CellFolder<'_>> = folders.iter().rev().map(|folder| (&*folder.folder, folder)).collect();
+    let mut left: Vec<&CellFolder<'_>> =
+        folders.iter().filter(|&folder| std::ptr::eq(once[&*folder.folder], folder)).collect();
     let total = left.len();
     let mut kept = keep();
-    left.retain(|place| !place.is_done());
-    left.sort_by_key(|place| place.cell.seed);
+    left.retain(|folder| !folder.is_done());
+    left.sort_by_key(|folder| folder.cell.seed);
     let board = Board::new(total, rounds, quiet);
-    let told = Told::watch()?;
+    let signal = StopSignal::watch()?;
     let threads = (std::thread::available_parallelism().map_or(1, usize::from) / jobs).max(1);
-    let mut running: Vec<Running<'_>> = Vec::new();
+    let mut running: Vec<CellProcess<'_>> = Vec::new();
     let (mut done, mut failed) = (total - left.len(), Vec::new());
     let mut waiting = left.into_iter().peekable();
     while waiting.peek().is_some() || !running.is_empty() {
         while running.len() < jobs
-            && let Some(place) = waiting.next()
+            && let Some(folder) = waiting.next()
         {
-            match place.start(threads) {
-                Ok(child) => running.push(Running { place, child, since: Instant::now(), bar: board.line() }),
-                Err(error) => failed.push((place.cell.label(), sentence(&error))),
+            match folder.start(threads) {
+                Ok(child) => running.push(CellProcess { folder, child, since: Instant::now(), bar: board.line() }),
+                Err(error) => failed.push((folder.cell.label(), Options::of::<GridOptions>().sentence(&error))),
             }
         }
         let mut still = Vec::new();
@@ -114,23 +117,23 @@ pub fn run(
                     if status.success() {
                         done += 1;
                         board.done(&one, done);
-                        let _ = disk::remove_file(&one.place.log());
+                        let _ = disk::remove_file(&one.folder.log());
                         kept = kept.and(keep());
                     } else {
-                        failed.push((one.place.cell.label(), last_line(&one.place.log())));
+                        failed.push((one.folder.cell.label(), last_line(&one.folder.log())));
                     }
                 }
             }
         }
         running = still;
-        if told.is_told() {
+        if signal.has_come() {
             for one in &mut running {
                 let _ = one.child.kill().and_then(|()| one.child.wait());
             }
             board.finish();
-            told.leave(&format!("{done} of {total} cells are done; the same command goes on with the rest"));
+            signal.leave(&format!("{done} of {total} cells are done; the same command continues with the rest"));
         }
-        board.tell(done, &running, rounds);
+        board.update(done, &running, rounds);
         std::thread::sleep(PAUSE);
     }
     board.finish();
@@ -144,12 +147,12 @@ pub fn run(
 fn last_line(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let line = text.lines().last().unwrap_or("it was ended from outside; run the experiment again to go on");
+    let line = text.lines().last().unwrap_or("another process ended it; run the experiment again to continue");
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-/// The live table: how far everything is, and a line for every cell that runs. Where nobody watches, a line for every cell
-/// that is done.
+/// The live display: overall progress, and a line per running cell. If standard error is not a terminal, it is a line per
+/// finished cell instead.
 struct Board {
     all: MultiProgress,
     top: ProgressBar,
@@ -174,24 +177,24 @@ impl Board {
         bar
     }
 
-    fn tell(&self, done: usize, running: &[Running<'_>], rounds: usize) {
+    fn update(&self, done: usize, running: &[CellProcess<'_>], rounds: usize) {
         if !self.watched {
             return;
         }
         let mut sum = done * rounds;
         for one in running {
-            let at = one.place.rounds();
+            let at = one.folder.rounds();
             sum += at;
-            one.bar.set_message(format!("{}: round {at} of {rounds}", one.place.cell.label()));
+            one.bar.set_message(format!("{}: round {at} of {rounds}", one.folder.cell.label()));
         }
         self.top.set_message(format!("{done} of {} cells done, {} running", self.total, running.len()));
         self.top.set_position(sum as u64);
     }
 
-    fn done(&self, one: &Running<'_>, done: usize) {
+    fn done(&self, one: &CellProcess<'_>, done: usize) {
         if !self.watched && !self.quiet {
             let time = seconds(one.since.elapsed());
-            note(format_args!("{done}/{} {}: {time}", self.total, one.place.cell.label()));
+            note(format_args!("{done}/{} {}: {time}", self.total, one.folder.cell.label()));
         }
     }
 

@@ -1,34 +1,37 @@
-//! Results as people read them: figures beside the paper's, and what became of its claims.
+//! Prints results: the figures next to those of the paper, and which of its claims hold.
 
 use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::Table;
+use homing_experiment::{Experiment, Figure, Period, ResultTable, verdicts};
 
-use super::claims;
-use super::plan::{Figure, Plan, When};
-use super::tidy::Tidy;
 use crate::finetune::with_error;
 use crate::terminal::{self, plain_table};
 
-pub fn print(plan: &Plan, tidy: &Tidy) -> Result<()> {
+pub fn print(experiment: &Experiment, results: &ResultTable) -> Result<()> {
     let mut out = terminal::stdout();
-    let seeds = tidy.seeds();
-    writeln!(out, "{}, {}\n", plan.caption(), if seeds == 1 { "one seed".into() } else { format!("{seeds} seeds") })?;
-    writeln!(out, "{}\n", figures(plan, tidy))?;
-    if !plan.claims.is_empty() {
-        writeln!(out, "{}\n", judged(plan, tidy))?;
+    let seeds = results.seeds();
+    writeln!(
+        out,
+        "{}, {}\n",
+        experiment.caption(),
+        if seeds == 1 { "one seed".into() } else { format!("{seeds} seeds") }
+    )?;
+    writeln!(out, "{}\n", figures(experiment, results))?;
+    if !experiment.claims.is_empty() {
+        writeln!(out, "{}\n", judged(experiment, results))?;
     }
-    for note in &plan.notes {
+    for note in &experiment.notes {
         writeln!(out, "{note}")?;
     }
     Ok(())
 }
 
-/// A row for every series, the paper's figure beside ours.
-fn figures(plan: &Plan, tidy: &Tidy) -> Table {
-    let series = plan.series();
-    let with_paper = series.iter().any(|series| plan.paper_of(series).is_some());
+/// Returns a table with a row per series, the paper's figure next to ours.
+fn figures(experiment: &Experiment, results: &ResultTable) -> Table {
+    let series = experiment.series();
+    let with_paper = series.iter().any(|series| experiment.paper_of(series).is_some());
     let mut table = plain_table();
     let mut header =
         vec!["line", "accuracy at the end", "mean accuracy", "picks from the task", "choosing", "learning"];
@@ -38,20 +41,20 @@ fn figures(plan: &Plan, tidy: &Tidy) -> Table {
     table.set_header(header);
     for series in &series {
         let figure = |figure, when| {
-            tidy.mean(series, figure, when).map_or_else(String::new, |(mean, error)| with_error(mean, error))
+            results.mean(series, figure, when).map_or_else(String::new, |(mean, error)| with_error(mean, error))
         };
         let seconds = |s: f64| format!("{s:.3} s");
-        let (choosing, learning) = tidy.times(series).unzip();
+        let (choosing, learning) = results.times(series).unzip();
         let mut row = vec![
             series.label(),
-            figure(Figure::Accuracy, When::End),
-            figure(Figure::Accuracy, When::Mean),
-            figure(Figure::TaskShare, When::End),
+            figure(Figure::Accuracy, Period::End),
+            figure(Figure::Accuracy, Period::Mean),
+            figure(Figure::TaskShare, Period::End),
             choosing.map_or_else(String::new, seconds),
             learning.map_or_else(String::new, seconds),
         ];
         if with_paper {
-            let paper = plan.paper_of(series).map(|[mean, error]| with_error(mean / 100.0, error / 100.0));
+            let paper = experiment.paper_of(series).map(|[mean, error]| with_error(mean / 100.0, error / 100.0));
             row.insert(2, paper.unwrap_or_default());
         }
         table.add_row(row);
@@ -59,10 +62,10 @@ fn figures(plan: &Plan, tidy: &Tidy) -> Table {
     table
 }
 
-fn judged(plan: &Plan, tidy: &Tidy) -> Table {
+fn judged(experiment: &Experiment, results: &ResultTable) -> Table {
     let mut table = plain_table();
     table.set_header(["claim", "of", "difference, points", "p", ""]);
-    for verdict in claims::verdicts(plan, tidy) {
+    for verdict in verdicts(experiment, results) {
         table.add_row([
             verdict.claim.says.clone(),
             verdict.claim.about().into(),

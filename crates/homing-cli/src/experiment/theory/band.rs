@@ -1,4 +1,4 @@
-//! The agnostic setting: a fixed function, the band around the posterior mean, and how often it holds.
+//! The agnostic setting: a fixed function, the confidence band around the posterior mean, and how often the band holds.
 
 use anyhow::Result;
 use homing::theory::{
@@ -14,7 +14,7 @@ const DELTA: f64 = 0.1;
 const NORM: f64 = 2.0;
 const PICKS: usize = 12;
 const TRIALS: usize = 500;
-/// Noises at which coverage is simulated.
+/// Noise standard deviations for which coverage is simulated.
 const NOISES: [f64; 7] = [0.02, 0.05, 0.1, 0.3, 1.0, 2.0, 5.0];
 
 fn world(noise_std: f64) -> Result<World> {
@@ -27,7 +27,7 @@ fn points(values: &[f64]) -> Result<Points<'_>> {
     Ok(Embeddings::new(values, 1)?.into())
 }
 
-/// β_n(δ) for n = 0, 1, …: as the paper prints it, and as it holds for every noise.
+/// Returns β_n(δ) for n = 0, 1, …: as printed in the paper, and in a form that holds for every noise.
 fn widths(world: &World, norm: f64) -> Result<[Vec<f64>; 2]> {
     let model = world.model()?;
     let mut widths = [Vec::new(), Vec::new()];
@@ -47,8 +47,8 @@ pub fn page(seed: u64) -> Result<Page> {
     let pictures = Section {
         title: "The band around one function".into(),
         note: format!(
-            "{PICKS} labels chosen by ITL, f* with ‖f*‖ = {NORM}, δ = {DELTA}. Blue: ‖f*‖ + √(2(γ_n + ln 1/δ)) standard deviations; \
-             orange: the printed β_n(δ) = ‖f*‖ + ρ√(2(γ_n + 1 + ln 1/δ)) of them."
+            "{PICKS} labels chosen by ITL, f* with ‖f*‖ = {NORM}, δ = {DELTA}. Blue: ‖f*‖ + √(2(γ_n + ln 1/δ)) standard deviations. \
+             Orange: the printed β_n(δ) = ‖f*‖ + ρ√(2(γ_n + 1 + ln 1/δ)) standard deviations."
         ),
         columns: 2,
         plots,
@@ -63,7 +63,7 @@ pub fn page(seed: u64) -> Result<Page> {
     };
     Ok(Page::new(
         "Confidence without a prior",
-        "A fixed function of the kernel’s Hilbert space lies in the band everywhere and always, with probability 1 − δ.",
+        "With probability 1 − δ, a fixed function of the kernel’s Hilbert space lies in the band at all points and after every pick.",
         vec![pictures, coverage(seed)?],
     ))
 }
@@ -72,7 +72,7 @@ fn plot(world: &World, title: &str, seed: u64) -> Result<Plot> {
     let truth = RkhsFunction::random(&*world.kernel, points(&world.pool)?, NORM, seed)?;
     let picks = world.picks("itl-exact", PICKS, seed)?;
     let at: Vec<f64> = picks.iter().map(|&row| world.pool[row]).collect();
-    // Errors of one noise, alternating: as far from f* as a typical label.
+    // Alternating errors of 0.7 ρ, as far from f* as a typical label.
     let error = |i: usize| world.noise_std * if i.is_multiple_of(2) { 0.7 } else { -0.7 };
     let labels: Vec<f64> = at.iter().enumerate().map(|(i, &x)| truth.eval(&[x]) + error(i)).collect();
     let noise = vec![world.noise_std * world.noise_std; PICKS];
@@ -101,7 +101,7 @@ fn plot(world: &World, title: &str, seed: u64) -> Result<Plot> {
 }
 
 fn coverage(seed: u64) -> Result<Section> {
-    // A small norm leaves the noise to the second part of the width alone.
+    // With a small norm, only the second part of the width has to account for the noise.
     let norms = [0.05, NORM];
     let mut plots = Vec::new();
     let mut table = vec![["noise ρ", "‖f*‖", "printed β_n(δ)", "width for every ρ"].map(str::to_owned).to_vec()];
@@ -141,7 +141,8 @@ fn coverage(seed: u64) -> Result<Section> {
         title: "How often it holds".into(),
         note: format!(
             "Share of {TRIALS} random functions that lie in the band for all x and all n up to {PICKS} (the dotted line is 1 − δ). The printed \
-             width measures its second part in ρ, though σ_n of the posterior with noise ρ² has that scale already: below ρ = 1 it can be too narrow."
+             width multiplies its second part by ρ, although σ_n of the posterior with noise ρ² has that scale already, so it can be too narrow \
+             below ρ = 1."
         ),
         columns: 2,
         plots,

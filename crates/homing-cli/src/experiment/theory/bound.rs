@@ -1,4 +1,4 @@
-//! The variance theorem at work: variance, floor and bound for a pool among the targets, and Γ_n under γ_n/n.
+//! The variance theorem in practice: variance, floor and bound for a pool that is part of the targets, and Γ_n below γ_n/n.
 
 use anyhow::Result;
 use homing::theory::{Boundary, Constants, boundary, greedy_capacity, objective_bound, trajectory};
@@ -9,10 +9,10 @@ use super::world::{World, spaced};
 
 const ROUNDS: usize = 60;
 const NOISE: f64 = 0.25;
-/// Targets outside of the pool that are shown.
+/// Targets that are shown; most lie outside the pool.
 const SHOWN: [f64; 4] = [0.5, 0.66, 0.72, 0.85];
 
-/// S ⊆ A, as the theorem asks: the pool on a line, and targets beyond it.
+/// Returns pools on a line with targets beyond them; S ⊆ A, as the theorem requires.
 fn worlds() -> Result<Vec<World>> {
     let pool = spaced(0.0, 0.6, 13);
     let targets = [SHOWN.to_vec(), pool.clone()].concat();
@@ -50,7 +50,7 @@ pub fn page() -> Result<Page> {
         for (target, x) in SHOWN.into_iter().enumerate() {
             let size = Size { width: 500.0, height: 260.0, names: 70.0 };
             let title = format!("f at x = {x}");
-            let where_ = if x <= 0.6 { "in the pool" } else { "outside of the pool" };
+            let where_ = if x <= 0.6 { "in the pool" } else { "outside the pool" };
             let mut plot = Plot::new(&title, where_, size, [0.0, ROUNDS as f64], [0.0, 1.05], "labels");
             plot.named_line("l floor", "floor η²", &along(&|_| floors[target]))
                 .named_line("l bound", "bound", &along(&|n| rounds[n].bounds[target]))
@@ -59,9 +59,9 @@ pub fn page() -> Result<Page> {
         }
         let factor = constants.theorem_factor().map_or_else(|| "unknown".into(), |c| format!("{c:.1e}"));
         let note = format!(
-            "ITL on 13 points of [0, 0.6], all of them targets too. The bound is that of Theorem 3.1’s proof, \
+            "ITL on 13 points of [0, 0.6], all of which are targets as well. The bound is that of Theorem 3.1’s proof, \
              Var(f_x | y_B)·exp(2bΓ_n) for the best b rows of the target’s Markov boundary; the theorem’s own constant, \
-             C = 2σ² + 2|S|²σ⁴σ̃²/λ²_min = {factor}, holds for every pool and is far from this one."
+             C = 2σ² + 2|S|²σ⁴σ̃²/λ²_min = {factor}, holds for every pool and is far larger than needed for this one."
         );
         sections.push(Section { title: world.name.into(), note, columns: 2, plots, ..Section::default() });
 
@@ -78,9 +78,9 @@ pub fn page() -> Result<Page> {
         objectives.push(plot.finished());
     }
     sections.push(Section {
-        title: "What the next label tells".into(),
-        note: "Γ_{n−1}, the objective’s value when row n is chosen, stays below γ_n/n (Theorem D.1). γ_n lies between the greedy set’s \
-               information and its bound."
+        title: "Information of the next label".into(),
+        note: "Γ_{n−1}, the value of the objective when row n is chosen, stays below γ_n/n (Theorem D.1). γ_n lies between the information \
+               of the greedy set and its bound."
             .into(),
         columns: 2,
         plots: objectives,
@@ -88,8 +88,8 @@ pub fn page() -> Result<Page> {
         ..Section::default()
     });
     Ok(Page::new(
-        "Convergence to what is irreducible",
-        "The variance of every target falls to its floor, and the theory says how fast at least.",
+        "Convergence to the irreducible variance",
+        "The variance of every target falls to its floor, and the theory gives a lower limit for the speed.",
         sections,
     ))
 }

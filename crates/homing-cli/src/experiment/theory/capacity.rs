@@ -13,7 +13,7 @@ const LENGTH: f64 = 0.2;
 
 type Rate = fn(f64) -> f64;
 
-/// Name, rate as a formula, kernel, rate.
+/// Name, formula of the rate, kernel, rate.
 type Row = (&'static str, &'static str, Box<dyn Kernel>, Rate);
 
 fn kernels() -> Result<Vec<Row>> {
@@ -31,7 +31,7 @@ pub fn page() -> Result<Page> {
     let mut table =
         vec![["kernel", "rate", "γ_16", "γ_150", "γ_150/γ_16", "rate(150)/rate(16)"].map(str::to_owned).to_vec()];
     for (name, formula, kernel, rate) in kernels()? {
-        let task = Task { kernel: &*kernel, ..Task::new(Embeddings::new(&line[..], 1)?, None) };
+        let task = Task::undirected(Embeddings::new(&line[..], 1)?).kernel(&*kernel);
         let model = Model::new(task, Noise::Std(NOISE))?;
         let mut band = Vec::new();
         for n in COUNTS {
@@ -39,7 +39,7 @@ pub fn page() -> Result<Page> {
             band.push((n as f64, capacity.lower, capacity.upper));
         }
         let at = |n: usize| band.iter().find(|&&(x, ..)| x == n as f64).expect("counted").1;
-        // The rate, scaled to meet the greedy information at the last n.
+        // The rate is scaled to meet the greedy information at the last n.
         let factor = at(150) / rate(150.0);
         let curve: Vec<(f64, f64)> = (2..=150).map(|n| (f64::from(n), factor * rate(f64::from(n)))).collect();
         let size = Size { width: 500.0, height: 280.0, names: 0.0 };
@@ -53,8 +53,9 @@ pub fn page() -> Result<Page> {
     let section = Section {
         title: "γ_n on a line".into(),
         note: format!(
-            "The most that n labels tell about f, in nats, on 400 points of [0, 1] with noise ρ = {NOISE} and length {LENGTH}, rows \
-             observed again where that pays: the greedy set’s information, the bound above it, and the rate of Table 3 scaled to meet it at the end."
+            "The most information about f that n labels can give, in nats, on 400 points of [0, 1] with noise ρ = {NOISE} and length \
+             {LENGTH}; a row may be observed again. The plots show the information of the greedy set, the bound above it, and the rate of \
+             Table 3, scaled to meet the information at the end."
         ),
         columns: 2,
         plots,
@@ -66,5 +67,5 @@ pub fn page() -> Result<Page> {
         table,
         ..Section::default()
     };
-    Ok(Page::new("Information capacity", "How much there is to learn from n labels, kernel by kernel.", vec![section]))
+    Ok(Page::new("Information capacity", "How much n labels can teach, for each kernel.", vec![section]))
 }

@@ -12,7 +12,7 @@ const PICKS: usize = 16;
 const CELLS: usize = 56;
 const DOMAIN: [f64; 2] = [0.0, 1.0];
 
-/// Points of a grid that a rule keeps.
+/// Returns the points of a grid that a predicate keeps.
 fn grid(step: usize, keep: impl Fn(f64, f64) -> bool) -> Vec<f64> {
     let at = spaced(0.0, 1.0, step);
     at.iter()
@@ -36,13 +36,13 @@ fn worlds() -> Result<Vec<World>> {
     Ok(vec![
         world(
             "A · around",
-            "targets are all of the pool, and points outside of it",
+            "the targets are the whole pool and points outside it",
             grid(17, middle),
             grid(17, |_, _| true),
         )?,
         world(
             "B · within",
-            "targets are a part of the pool",
+            "the targets are a part of the pool",
             grid(33, left),
             grid(33, |x, y| within(x, y, (0.32, 0.62), 0.13)),
         )?,
@@ -72,8 +72,8 @@ pub fn page() -> Result<Page> {
         table.push([vec![world.name.into()], row.to_vec()].concat());
     }
     let note = format!(
-        "Grey discs are the pool S, blue dots the targets A, numbers the rows that ITL picks, in their order. The shade is the posterior \
-         variance after {PICKS} picks. Matérn kernel with ν = 5/2 and length {LENGTH}, noise ρ = {NOISE}."
+        "Grey discs are the pool S and blue dots are the targets A. Numbers show the rows that ITL picks, in order. The shade is the \
+         posterior variance after {PICKS} picks, for a Matérn kernel with ν = 5/2 and length {LENGTH} and noise ρ = {NOISE}."
     );
     let keys = vec![
         key("pool-dots", "pool S"),
@@ -81,7 +81,7 @@ pub fn page() -> Result<Page> {
         Key { class: "", d: "", text: "variance, from 0 to 1", shade: true },
     ];
     let section =
-        Section { title: "Where ITL looks".into(), note, columns: 2, plots, keys, table, ..Section::default() };
+        Section { title: "Where ITL picks".into(), note, columns: 2, plots, keys, table, ..Section::default() };
     Ok(Page::new(
         "Kinds of transductive learning",
         "How can we learn f on the targets by observing it on the pool? The paper’s Figure 1, computed.",
@@ -100,7 +100,7 @@ fn plot(world: &World, picks: &[usize]) -> Result<Plot> {
     Ok(plot.finished())
 }
 
-/// The posterior variance over the plane.
+/// Returns the posterior variance over the plane.
 fn variances(world: &World, picks: &[usize]) -> Result<Vec<f64>> {
     let half = 0.5 / CELLS as f64;
     let at = spaced(half, 1.0 - half, CELLS);

@@ -1,4 +1,4 @@
-//! Targets inside, overlapping and outside of the pool on a line: what two rules learn with the same number of labels.
+//! Targets inside, overlapping and outside the pool on a line: what two rules learn from the same number of labels.
 
 use anyhow::Result;
 use homing::theory::RkhsFunction;
@@ -12,7 +12,7 @@ const NOISE: f64 = 0.12;
 const PICKS: usize = 6;
 const RULES: [(&str, &str); 2] = [("itl", "ITL"), ("uncertainty", "uncertainty sampling")];
 
-/// Where S and A lie.
+/// The positions of S and A.
 pub struct Situation {
     pub name: &'static str,
     pub pool: [f64; 2],
@@ -20,9 +20,9 @@ pub struct Situation {
 }
 
 pub const SITUATIONS: [Situation; 3] = [
-    Situation { name: "Targets inside of the pool", pool: [0.05, 0.95], targets: [0.42, 0.6] },
+    Situation { name: "Targets inside the pool", pool: [0.05, 0.95], targets: [0.42, 0.6] },
     Situation { name: "Targets overlap with the pool", pool: [0.05, 0.62], targets: [0.5, 0.72] },
-    Situation { name: "Targets outside of the pool", pool: [0.05, 0.6], targets: [0.65, 0.78] },
+    Situation { name: "Targets outside the pool", pool: [0.05, 0.6], targets: [0.65, 0.78] },
 ];
 
 pub fn world(situation: &Situation) -> Result<World> {
@@ -66,8 +66,8 @@ pub fn page(seed: u64) -> Result<Page> {
             key("target-ruler", "targets A"),
         ];
         let note = format!(
-            "{PICKS} labels each. Matérn kernel with ν = 5/2 and length {LENGTH}, noise ρ = {NOISE}; the labels shown are without error, \
-             and those at nearly one place cover one another."
+            "Each rule chooses {PICKS} labels, with a Matérn kernel with ν = 5/2 and length {LENGTH} and noise ρ = {NOISE}. The labels are \
+             shown without error, and labels at almost the same place overlap."
         );
         sections.push(Section {
             title: situation.name.into(),

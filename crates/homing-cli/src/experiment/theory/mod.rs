@@ -17,16 +17,20 @@ use homing_report::plots::Page;
 
 use crate::terminal::{self, plain_table};
 
-/// Name, what it shows, and how it is drawn from a seed.
+/// Name, description, and a function that draws the picture for a seed.
 type Picture = (&'static str, &'static str, fn(u64) -> Result<Page>);
 
 pub const PICTURES: [Picture; 6] = [
-    ("gp-figure1", "targets around, within, overlapping and outside of the pool, on a plane (Figure 1)", |_| {
+    ("gp-figure1", "targets around, within, overlapping and outside the pool, on a plane (Figure 1)", |_| {
         figure1::page()
     }),
-    ("gp-line", "the same on a line: what ITL and uncertainty sampling learn with the same labels", line::page),
+    (
+        "gp-line",
+        "the same on a line: what ITL and uncertainty sampling learn from the same number of labels",
+        line::page,
+    ),
     ("gp-rounds", "the targets' variance over the rounds, for five rules", rounds::page),
-    ("gp-bound", "variance, floor and bound (Theorem 3.1), and Γ_n under γ_n/n (Theorem D.1)", |_| bound::page()),
+    ("gp-bound", "variance, floor and bound (Theorem 3.1), and Γ_n below γ_n/n (Theorem D.1)", |_| bound::page()),
     ("gp-band", "the confidence band of the agnostic setting and how often it holds (Theorem 3.2)", band::page),
     ("gp-capacity", "information capacity of four kernels and how it grows (Table 3)", |_| capacity::page()),
 ];
@@ -34,7 +38,7 @@ pub const PICTURES: [Picture; 6] = [
 pub fn run((name, _, draw): Picture, out: Option<PathBuf>, seed: u64) -> Result<()> {
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{name}.html")));
     if out.as_os_str() == "-" {
-        bail!("--out writes a page to a file; name one, such as {name}.html");
+        bail!("--out writes a page to a file; name a file, such as {name}.html");
     }
     check_writable(&out)?;
     let page = draw(seed)?;

@@ -1,4 +1,4 @@
-//! Variance of the targets over the rounds, rule by rule.
+//! Variance of the targets over the rounds, for each rule.
 
 use anyhow::Result;
 use homing_report::plots::{Page, Plot, Section, Size};
@@ -6,7 +6,7 @@ use homing_report::plots::{Page, Plot, Section, Size};
 use super::line::{SITUATIONS, world};
 
 const ROUNDS: usize = 20;
-/// Runs of the random rule that are averaged.
+/// Number of runs of the random rule that are averaged.
 const RUNS: u64 = 40;
 const RULES: [(&str, &str, &str); 5] = [
     ("itl", "itl", "ITL"),
@@ -42,7 +42,7 @@ pub fn page(seed: u64) -> Result<Page> {
         table.push(row);
     }
     let note = format!(
-        "Mean posterior variance of the targets on a line, after each label; the table has it after {}. Random: mean of {RUNS} runs.",
+        "Mean posterior variance of the targets on a line after each label; the table shows it after {} labels. The line of random is the mean of {RUNS} runs.",
         ROUNDS / 2
     );
     let section = Section {
@@ -56,7 +56,7 @@ pub fn page(seed: u64) -> Result<Page> {
     };
     Ok(Page::new(
         "Variance against rounds",
-        "Directed rules come near the floor with a few labels; undirected ones pay for the whole pool.",
+        "Directed rules approach the floor with a few labels; undirected rules spend labels on the whole pool.",
         vec![section],
     ))
 }

@@ -1,6 +1,4 @@
-//! Small Gaussian processes to look at: a pool S and targets A on a line or a plane.
-
-use std::ops::ControlFlow;
+//! Small Gaussian processes: a pool S and targets A on a line or a plane.
 
 use anyhow::Result;
 use homing::theory::Model;
@@ -20,25 +18,22 @@ pub struct World {
 impl World {
     pub fn task(&self) -> Result<Task<'_>> {
         let targets = Embeddings::new(&self.targets[..], self.dim)?;
-        Ok(Task {
-            kernel: &*self.kernel,
-            ..Task::new(Embeddings::new(&self.pool[..], self.dim)?, Some(targets.into()))
-        })
+        Ok(Task::new(Embeddings::new(&self.pool[..], self.dim)?, targets).kernel(&*self.kernel))
     }
 
     pub fn model(&self) -> Result<Model<'_>> {
         Ok(Model::new(self.task()?, Noise::Std(self.noise_std))?)
     }
 
-    /// What a rule picks; a row may be observed again.
+    /// Returns the picks of a rule; a row may be observed again.
     pub fn picks(&self, rule: &str, count: usize, seed: u64) -> Result<Vec<usize>> {
         let repeat = rule != "random";
         let noise = Noise::Std(self.noise_std);
-        let plan = Plan { strategy: rule.parse()?, count, noise, repeat, seed, ..Plan::default() };
-        Ok(select(&self.task()?, &plan, |_| ControlFlow::Continue(()))?.indices())
+        let plan = Plan::default().strategy(rule.parse()?).count(count).noise(noise).repeat(repeat).seed(seed);
+        Ok(select(&self.task()?, &plan)?.rows())
     }
 
-    /// Mean variance of the targets after 0, 1, 2, … of the picks.
+    /// Returns the mean variance of the targets after 0, 1, 2, … of the picks.
     pub fn mean_vars(&self, picks: &[usize]) -> Result<Vec<f64>> {
         let mut model = self.model()?;
         let mean = |model: &Model<'_>| {
@@ -53,14 +48,14 @@ impl World {
         Ok(vars)
     }
 
-    /// The mean of η²_S over the targets.
+    /// Returns the mean of η²_S over the targets.
     pub fn floor(&self) -> Result<f64> {
         let vars = self.model()?.irreducible_vars()?;
         Ok(vars.iter().sum::<f64>() / vars.len() as f64)
     }
 }
 
-/// `count` points from `low` to `high`, both included.
+/// Returns `count` evenly spaced points from `low` to `high`, both included.
 pub fn spaced(low: f64, high: f64, count: usize) -> Vec<f64> {
     (0..count).map(|i| low + (high - low) * i as f64 / (count - 1).max(1) as f64).collect()
 }

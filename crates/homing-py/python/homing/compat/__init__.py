@@ -1,1 +1,1 @@
-"""Homing with the manners of other libraries."""
+"""Interfaces that are compatible with other libraries."""

@@ -1,4 +1,4 @@
-//! A frozen convolution with its norm folded into it.
+//! Frozen convolutions with folded norms.
 
 use burn::tensor::module::conv2d;
 use burn::tensor::ops::ConvOptions;
@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use super::design::{Design, Padding};
 use super::weights::Weights;
 
-/// y = s · (W ∗ x) + t with s = γ/√(σ² + ε) and t = β − s·μ: (s·W) ∗ x + t.
+/// A convolution with a norm, y = s · (W ∗ x) + t with s = γ/√(σ² + ε) and t = β − s·μ, computed as (s·W) ∗ x + t.
 #[derive(Debug)]
 pub(super) struct Conv {
     weight: Tensor<4>,
@@ -18,9 +18,9 @@ pub(super) struct Conv {
     padding: Padding,
 }
 
-/// The shape of a convolution.
+/// Shape of a convolution.
 pub(super) struct Shape {
-    /// Outputs, inputs of a group.
+    /// Outputs, and inputs per group.
     pub channels: [usize; 2],
     pub kernel: usize,
     pub stride: usize,
@@ -28,7 +28,7 @@ pub(super) struct Shape {
 }
 
 impl Conv {
-    /// The layers `{name}.conv` and `{name}.norm`.
+    /// Builds a convolution from the layers `{name}.conv` and `{name}.norm`.
     pub fn new(weights: &Weights, name: &str, shape: &Shape, design: &Design, device: &Device) -> Self {
         let &Shape { channels: [outputs, inputs], kernel, stride, groups } = shape;
         let (weight, bias) = folded(weights, name, shape, design);
@@ -42,8 +42,8 @@ impl Conv {
         }
     }
 
-    /// A border with more zeros behind than before is made of a symmetric one: as wide as a whole number of strides more, and
-    /// the outputs that come of that left out. Padding itself goes by way of the host's memory on some devices.
+    /// Applies the convolution. An asymmetric border is replaced by a symmetric one that is wider by a whole number of
+    /// strides; the additional outputs are left out. Padding the input itself would go through host memory on some devices.
     pub fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         let [_, _, height, width] = x.dims();
         let [down, across] = [height, width].map(|extent| self.cut(extent));
@@ -53,21 +53,21 @@ impl Conv {
     }
 
     fn cut(&self, extent: usize) -> Cut {
-        let (before, behind) = self.padding.border(extent, self.kernel, self.stride);
-        let first = (behind.max(before) - before).div_ceil(self.stride);
-        let count = (extent + before + behind - self.kernel) / self.stride + 1;
+        let (before, after) = self.padding.border(extent, self.kernel, self.stride);
+        let first = (after.max(before) - before).div_ceil(self.stride);
+        let count = (extent + before + after - self.kernel) / self.stride + 1;
         Cut { zeros: before + first * self.stride, first, count }
     }
 }
 
-/// A symmetric border, and which outputs are wanted.
+/// A symmetric border and the range of outputs to keep.
 struct Cut {
     zeros: usize,
     first: usize,
     count: usize,
 }
 
-/// s·W and t.
+/// Returns s·W and t.
 pub(super) fn folded(weights: &Weights, name: &str, shape: &Shape, design: &Design) -> (Vec<f32>, Vec<f32>) {
     let part = |part: &str| weights.get(&format!("{name}.{part}"));
     let (scale, shift) = affine(&part, design.norm_eps);
@@ -75,7 +75,7 @@ pub(super) fn folded(weights: &Weights, name: &str, shape: &Shape, design: &Desi
     (filters.flat_map(|(filter, scale)| filter.iter().map(move |w| w * scale)).collect(), shift)
 }
 
-/// s and t, in f64 until the end.
+/// Returns s and t, computed in f64.
 fn affine<'a>(part: &impl Fn(&str) -> &'a [f32], eps: f32) -> (Vec<f32>, Vec<f32>) {
     let gain = part("norm.weight").iter().zip(part("norm.running_var"));
     let scale: Vec<f64> =

@@ -1,4 +1,4 @@
-//! What tells the members of the family apart.
+//! Parameters in which the members of the EfficientNet family differ.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::silu;
@@ -6,19 +6,19 @@ use burn::tensor::activation::silu;
 /// The parameters of an EfficientNet of B0's size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
-    /// What people call it.
+    /// Name of the network.
     pub name: &'static str,
-    /// Whether blocks weigh their channels by the image's averages.
+    /// Whether blocks have squeeze-excite, which weights channels by their means over the image.
     pub squeeze_excite: bool,
-    /// Behind every norm but the last of a block.
+    /// Activation after every norm except the last of a block.
     pub activation: Activation,
-    /// What norms add to the variance.
+    /// Number that norms add to the variance.
     pub norm_eps: f32,
-    /// The border of zeros.
+    /// Padding of the convolutions.
     pub padding: Padding,
-    /// Subtracted from pixels, 0 to 255, of each channel.
+    /// Subtracted from the pixels, 0 to 255, of each channel.
     pub shift: [f32; 3],
-    /// What the difference is divided by.
+    /// Divisor of the difference.
     pub scale: [f32; 3],
 }
 
@@ -44,19 +44,14 @@ impl Design {
         shift: [127.0; 3],
         scale: [128.0; 3],
     };
-
-    /// The design of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::B0, Self::LITE0].into_iter().find(|design| design.name == name)
-    }
 }
 
-/// What a layer's outputs go through.
+/// Activation function of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// x · sigmoid(x).
     Silu,
-    /// x, at least 0 and at most 6.
+    /// x clamped to the range from 0 to 6.
     Relu6,
 }
 
@@ -69,17 +64,17 @@ impl Activation {
     }
 }
 
-/// How many zeros a convolution puts around an image.
+/// Zeros that a convolution puts around an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
     /// Half a kernel on each side.
     Symmetric,
-    /// As many as TensorFlow's SAME: ⌈extent/stride⌉ outputs, and where the zeros are odd in number, the odd one behind.
+    /// The same as TensorFlow's SAME: ⌈extent/stride⌉ outputs; if the number of zeros is odd, the extra one comes last.
     Same,
 }
 
 impl Padding {
-    /// Zeros before and behind `extent` pixels.
+    /// Returns the number of zeros before and after `extent` pixels.
     pub(super) fn border(self, extent: usize, kernel: usize, stride: usize) -> (usize, usize) {
         match self {
             Self::Symmetric => ((kernel - 1) / 2, (kernel - 1) / 2),
@@ -96,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn same_puts_the_odd_zero_behind() {
+    fn same_puts_the_extra_zero_last() {
         assert_eq!(Padding::Same.border(224, 3, 2), (0, 1));
         assert_eq!(Padding::Same.border(56, 5, 2), (1, 2));
         assert_eq!(Padding::Same.border(7, 5, 2), (2, 2));

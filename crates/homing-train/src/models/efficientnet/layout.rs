@@ -1,16 +1,16 @@
 //! The blocks of EfficientNet-B0, which Lite0 shares.
 
-/// Channels behind the first convolution.
+/// Channels after the first convolution.
 pub(super) const STEM: usize = 32;
 /// Channels of a feature map.
 pub(super) const MAP: usize = 320;
 /// Width of the last hidden layer.
 pub(super) const WIDTH: usize = 1280;
 
-/// Channels in a block before its expansion, over channels that squeeze-excite squeezes to.
+/// Ratio of a block's input channels to the channels that squeeze-excite reduces to.
 const SQUEEZE: usize = 4;
 
-/// Of every stage: expansion, channels, blocks, stride of the first, kernel.
+/// Stages: expansion, channels, number of blocks, stride of the first block, kernel.
 const STAGES: [(usize, usize, usize, usize, usize); 7] = [
     (1, 16, 1, 1, 3),
     (6, 24, 2, 2, 3),
@@ -25,7 +25,7 @@ const STAGES: [(usize, usize, usize, usize, usize); 7] = [
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub stage: usize,
-    /// Within its stage.
+    /// Position within the stage.
     pub repeat: usize,
     pub inputs: usize,
     /// Channels between expansion and projection.
@@ -44,13 +44,13 @@ impl Block {
         self.inputs / SQUEEZE
     }
 
-    /// Whether the input is added to the output.
+    /// Returns whether the input is added to the output.
     pub fn skips(&self) -> bool {
         self.stride == 1 && self.inputs == self.outputs
     }
 }
 
-/// All blocks in their order.
+/// Returns all blocks in order.
 pub(super) fn blocks() -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut inputs = STEM;

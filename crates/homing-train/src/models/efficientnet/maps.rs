@@ -1,7 +1,7 @@
-//! Feature maps on disk.
+//! The cache of feature maps on disk.
 //!
-//! A file is a pool of half-precision rows, named after the hash of weights and images. Until it is whole it is called
-//! `….part`; work that was interrupted is taken up at its last chunk but one.
+//! A file is a pool of half-precision rows, named after the hash of weights and images. Until it is complete, its name ends
+//! in `.part`. Interrupted work continues before the last complete chunk, which may be damaged.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -16,20 +16,22 @@ use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
 use super::trunk::{MAPS, SIDE, Trunk};
-use crate::{Error, Examples, Inputs, Result};
+use crate::{Error, Examples, Inputs, Remedy, Result};
 
-/// Images of a chunk.
+/// Images per chunk.
 const CHUNK: usize = 64;
-/// Numbers of an image.
+/// Numbers per image.
 const SIZE: usize = MAPS[0] * MAPS[1] * MAPS[2];
-/// Bytes of an image.
+/// Bytes per image.
 const BYTES: usize = 2 * SIZE;
-/// What a pool calls half precision.
+/// Name of half precision in a pool.
 const DTYPE: &str = "float16";
 
-/// The feature maps of `images` in their order, 15,680 numbers each: from the cache in `folder`, or made there.
+/// Returns the feature maps of `images` in their order, 15,680 numbers each, from the cache in `folder`. Missing maps are
+/// computed and added to the cache.
 ///
-/// `progress` is told how many are made and may say stop; the result is none then, and the next call goes on from there.
+/// `progress` receives the number of computed maps and may stop the work. Then the result is none, and the next call
+/// continues from there.
 pub fn feature_maps(
     trunk: &Trunk,
     images: Examples<'_>,
@@ -39,22 +41,22 @@ pub fn feature_maps(
     let Examples { inputs, rows } = images;
     let count = rows.len();
     if count == 0 {
-        return Err(Error::Setting("there are no images; give at least one".into()));
+        return Err(Error::NoExamples { of: "images" });
     }
     let mut key = blake3::Hasher::new();
     key.update(trunk.hash().as_bytes()).update(inputs.fingerprint(rows)?.as_bytes());
     let path = folder.join(format!("{}.safetensors", key.finalize()));
-    if let Some(pool) = whole(&path, count) {
+    if let Some(pool) = open_complete(&path, count) {
         return Ok(Some(Inputs::pool(pool)));
     }
     disk::create_dir_all(folder).map_err(Error::io(folder))?;
-    let mut part = Part::lock(path.with_extension("part"))?;
-    // Someone else may have made it while this process waited for the lock.
-    if let Some(pool) = whole(&path, count) {
+    let mut part = PartialFile::lock(path.with_extension("part"))?;
+    // Another process may have completed the file while this one waited for the lock.
+    if let Some(pool) = open_complete(&path, count) {
         part.remove()?;
         return Ok(Some(Inputs::pool(pool)));
     }
-    part.take_up(count)?;
+    part.resume(count)?;
     while part.rows < count {
         let chunk = &rows[part.rows..count.min(part.rows + CHUNK)];
         let pixels: Vec<Vec<f32>> =
@@ -68,47 +70,46 @@ pub fn feature_maps(
     Ok(Some(Inputs::pool(Pool::open(&path, &ReadOptions::default())?)))
 }
 
-/// Where feature maps are kept unless someone says otherwise: `$XDG_CACHE_HOME/homing` or `~/.cache/homing`.
+/// Returns the default folder of the cache: `$XDG_CACHE_HOME/homing` or `~/.cache/homing`.
 pub fn cache_folder() -> Result<PathBuf> {
-    cache_of(|name| std::env::var_os(name))
-        .ok_or_else(|| Error::Setting("there is no home folder; name a folder for the cache".into()))
+    cache_of(|name| std::env::var_os(name)).ok_or(Error::NoHome)
 }
 
-/// The same for an environment.
+/// Returns the default folder of the cache for given environment variables.
 fn cache_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let folder = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
     Some(cache.join("homing"))
 }
 
-/// The file at `path` if it holds as many feature maps as it should; a file that is damaged is as good as none.
-fn whole(path: &Path, count: usize) -> Option<Pool> {
+/// Opens the file at `path` if it holds the expected number of feature maps; a damaged file counts as missing.
+fn open_complete(path: &Path, count: usize) -> Option<Pool> {
     let pool = Pool::open(path, &ReadOptions::default()).ok()?;
     (pool.rows() == count && pool.dim() == SIZE && pool.dtype() == DTYPE).then_some(pool)
 }
 
-/// A file that is not whole yet. It is locked: another process waits until this one is done or gone.
-struct Part {
+/// An incomplete file. It is locked, so that other processes wait until this one has completed it or ended.
+struct PartialFile {
     file: File,
     path: PathBuf,
-    /// That it holds.
+    /// Number of rows in the file.
     rows: usize,
 }
 
-impl Part {
-    /// Waits until nobody else is at work; the file may have another name by then, so it is not touched.
+impl PartialFile {
+    /// Waits until no other process holds the file. It may have been renamed by then, so it is not changed yet.
     fn lock(path: PathBuf) -> Result<Self> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(Error::io(&path))?;
         file.lock().map_err(Error::io(&path))?;
         Ok(Self { file, path, rows: 0 })
     }
 
-    /// Keeps what an interrupted process has left, or begins.
-    fn take_up(&mut self, count: usize) -> Result<()> {
+    /// Keeps the rows that an interrupted process has written, or writes the header of a new file.
+    fn resume(&mut self, count: usize) -> Result<()> {
         let io = |error| Error::Io { path: self.path.clone(), error };
         let header = header(count);
         let length = self.file.metadata().map_err(io)?.len() as usize;
-        // Every chunk is on the disk before the next is begun: only the last can be damaged.
+        // Every chunk is on disk before the next one starts, so only the last can be damaged.
         let rows = (length.saturating_sub(header.len()) / (CHUNK * BYTES)).saturating_sub(1) * CHUNK;
         if rows == 0 {
             disk::set_len(&self.file, 0).and_then(|()| disk::write_all(&self.file, &header)).map_err(io)?;
@@ -122,8 +123,8 @@ impl Part {
         let halves: Vec<f16> = maps.iter().map(|&value| f16::from_f32(value)).collect();
         if let Some(at) = halves.iter().position(|half| !half.is_finite()) {
             let row = self.rows + at / SIZE;
-            let reason = format!("image {row} has features that half precision cannot hold; the weights are damaged");
-            return Err(Error::Weights { reason });
+            let reason = format!("image {row} has features that half precision cannot hold");
+            return Err(Error::weights(reason, Remedy::SaveWeightsAgain));
         }
         let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
         disk::write_all(&self.file, &bytes).and_then(|()| disk::sync(&self.file)).map_err(Error::io(&self.path))?;
@@ -143,11 +144,11 @@ impl Part {
     }
 }
 
-/// What a safetensors file with one matrix of `count` rows begins with.
+/// Returns the header of a safetensors file with one matrix of `count` rows.
 fn header(count: usize) -> Vec<u8> {
     let info = TensorInfo { dtype: Dtype::F16, shape: vec![count, SIZE], data_offsets: (0, count * BYTES) };
-    let metadata = Metadata::new(None, vec![("features".into(), info)]).expect("one tensor from 0 on");
-    let mut text = serde_json::to_vec(&metadata).expect("plain data");
+    let metadata = Metadata::new(None, vec![("features".into(), info)]).expect("one tensor that starts at 0 is valid");
+    let mut text = serde_json::to_vec(&metadata).expect("the metadata can be written as JSON");
     text.resize(text.len().next_multiple_of(8), b' ');
     let mut header = (text.len() as u64).to_le_bytes().to_vec();
     header.extend(text);
@@ -165,21 +166,21 @@ mod tests {
     }
 
     #[test]
-    fn work_is_taken_up_at_the_last_chunk_but_one() {
+    fn interrupted_work_continues_before_the_last_chunk() {
         let folder = tempfile::tempdir().unwrap();
         let (path, part) = (folder.path().join("a.safetensors"), folder.path().join("a.part"));
         let open = || {
-            let mut part = Part::lock(part.clone()).unwrap();
-            part.take_up(3 * CHUNK).unwrap();
+            let mut part = PartialFile::lock(part.clone()).unwrap();
+            part.resume(3 * CHUNK).unwrap();
             part
         };
-        let mut whole = open();
-        (0..3).for_each(|chunk| whole.append(&maps(chunk)).unwrap());
-        whole.finish(&path).unwrap();
+        let mut complete = open();
+        (0..3).for_each(|chunk| complete.append(&maps(chunk)).unwrap());
+        complete.finish(&path).unwrap();
         let expected = fs::read(&path).unwrap();
         let head = header(3 * CHUNK).len();
         for (length, rows) in [(0, 0), (5, 0), (head + CHUNK * BYTES + 7, 0), (head + 2 * CHUNK * BYTES + 1, CHUNK)] {
-            // What an interruption leaves: its last chunk may be anything.
+            // The last chunk of an interrupted process may hold any bytes.
             let mut torn = expected[..length].to_vec();
             torn[(head + rows * BYTES).min(length)..].fill(0xab);
             fs::write(&part, &torn).unwrap();
@@ -189,15 +190,15 @@ mod tests {
             again.finish(&path).unwrap();
             assert!(fs::read(&path).unwrap() == expected, "cut off at {length}");
         }
-        let pool = self::whole(&path, 3 * CHUNK).unwrap();
+        let pool = open_complete(&path, 3 * CHUNK).unwrap();
         assert_eq!(pool.embeddings().row(CHUNK)[..3], [1.0, 2.0, 3.0]);
     }
 
     #[test]
     fn numbers_that_are_too_large_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let mut part = Part::lock(folder.path().join("a.part")).unwrap();
-        part.take_up(2).unwrap();
+        let mut part = PartialFile::lock(folder.path().join("a.part")).unwrap();
+        part.resume(2).unwrap();
         let mut numbers = vec![0.0; 2 * SIZE];
         numbers[SIZE + 3] = 1e9;
         assert!(part.append(&numbers).unwrap_err().to_string().contains("image 1 has"));

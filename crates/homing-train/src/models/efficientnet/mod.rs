@@ -1,7 +1,7 @@
-//! EfficientNet-B0 and -Lite0: one implementation, weights from a file.
+//! EfficientNet-B0 and EfficientNet-Lite0, with weights from a file.
 //!
-//! All but the last block is frozen ([`Trunk`]); its [`feature_maps`] are computed once and kept on disk, and are what
-//! [`LastBlock`], a network that learns, is shown.
+//! All blocks except the last are frozen ([`Trunk`]). Their [`feature_maps`] are computed once and kept on disk. They are
+//! the inputs of [`LastBlock`], which is trainable.
 
 mod conv;
 mod design;
@@ -25,9 +25,10 @@ pub use maps::{cache_folder, feature_maps};
 pub use trunk::{MAPS, SIDE, Trunk};
 
 use super::last_block::{LastBlock, Start};
+use crate::device::device;
 use crate::draw::Draw;
 use crate::weights::most_bytes;
-use crate::{Error, Result};
+use crate::{Error, Remedy, Result};
 use layout::{MAP, WIDTH};
 use weights::Weights;
 
@@ -40,13 +41,13 @@ pub struct EfficientNet {
 }
 
 impl EfficientNet {
-    /// With the weights of a safetensors file, named as torchvision, timm or efficientnet_pytorch name them.
+    /// Reads the weights of a safetensors file with the tensor names of torchvision, timm or efficientnet_pytorch.
     pub fn open(path: &Path, design: Design) -> Result<Self> {
         let bytes = read_file(path, most_bytes())?;
         Self::from_bytes(&bytes, design)
     }
 
-    /// The same of a file's bytes.
+    /// Reads the weights from the bytes of a safetensors file.
     pub fn from_bytes(bytes: &[u8], design: Design) -> Result<Self> {
         let weights = Weights::read(bytes, &design)?;
         let mut hasher = blake3::Hasher::new();
@@ -54,37 +55,46 @@ impl EfficientNet {
         Ok(Self { design, weights, hash: hasher.finalize() })
     }
 
-    /// What the design is called.
+    /// Returns the name of the design.
     pub fn name(&self) -> &'static str {
         self.design.name
     }
 
-    /// The frozen part.
+    /// Returns the frozen part.
     pub fn trunk(&self, device: &Device) -> Trunk {
         Trunk::new(&self.weights, &self.design, self.hash, device)
     }
 
-    /// The frozen part, with feature maps made by ONNX Runtime, whose library is at `path`.
+    /// Returns the frozen part on a device. On the CPU it runs in ONNX Runtime if ORT_DYLIB_PATH names its library.
+    pub fn trunk_on(&self, name: &str) -> Result<Trunk> {
+        #[cfg(feature = "onnxruntime")]
+        if let Some(path) = std::env::var_os("ORT_DYLIB_PATH").filter(|_| name == "cpu") {
+            return self.trunk_in_onnx(Path::new(&path));
+        }
+        Ok(self.trunk(&device(name)?))
+    }
+
+    /// Returns the frozen part, which runs in ONNX Runtime with the library at `path`.
     #[cfg(feature = "onnxruntime")]
     pub fn trunk_in_onnx(&self, path: &Path) -> Result<Trunk> {
         Ok(self.trunk(&Device::flex()).with_onnx(onnx::Onnx::new(path, &self.weights, &self.design)?))
     }
 
-    /// The part that learns, with a head for `classes` drawn at random.
+    /// Returns the trainable part with a random head for `classes`.
     pub fn last_block(&self, classes: usize, draw: &mut Draw) -> LastBlock {
         LastBlock::new(self.start(), draw.linear(WIDTH, classes, true), draw.device())
     }
 
-    /// The last block with the head of the file, which may have none.
+    /// Returns the trainable part with the head in the file, or an error if the file has none.
     pub fn pretrained(&self, device: &Device) -> Result<LastBlock> {
         let part = |part: &str| self.weights.find(&format!("classifier.{part}"));
         let (Some(weight), Some(bias)) = (part("weight"), part("bias")) else {
-            return Err(Error::Weights { reason: "they have no classifier; draw one".into() });
+            return Err(Error::weights("they have no classifier", Remedy::WeightsWithClassifier));
         };
         let classes = bias.len();
         if weight.len() != classes * WIDTH {
             let reason = format!("the classifier has {} rows but {classes} biases", weight.len() / WIDTH);
-            return Err(Error::Weights { reason });
+            return Err(Error::weights(reason, Remedy::SaveWeightsAgain));
         }
         let mut head: Linear = LinearConfig::new(WIDTH, classes).init(device);
         let rows = Tensor::<2>::from_data(TensorData::new(weight.to_vec(), [classes, WIDTH]), device);

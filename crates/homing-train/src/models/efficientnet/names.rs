@@ -1,9 +1,9 @@
-//! What files call the layers: a column for each naming.
+//! Names of the tensors in weights files, one column per naming.
 
 use super::design::Design;
 use super::layout::{MAP, STEM, WIDTH, blocks};
 
-/// The namings, in the order of the columns below; the first is ours.
+/// Namings in the order of the columns below; the first is that of this crate.
 pub(super) const NAMINGS: [&str; 4] = ["homing", "efficientnet_pytorch", "timm", "torchvision"];
 
 type Names = [&'static str; 4];
@@ -14,7 +14,7 @@ const LAST_CONV: Names = ["last.conv", "_conv_head", "conv_head", "features.8.0"
 const LAST_NORM: Names = ["last.norm", "_bn1", "bn2", "features.8.1"];
 const CLASSIFIER: Names = ["classifier", "_fc", "classifier", "classifier.1"];
 
-/// What the name of a block begins with: `{b}` counts blocks, `{s}` stages from 0 and `{t}` from 1, `{r}` blocks of a stage.
+/// Prefixes of the names in a block: `{b}` counts blocks, `{s}` stages from 0, `{t}` stages from 1, `{r}` blocks of a stage.
 const BLOCK: Names = ["blocks.{b}.", "_blocks.{b}.", "blocks.{s}.{r}.", "features.{t}.{r}.block."];
 
 /// Layers of a block with expansion.
@@ -29,7 +29,7 @@ const EXPANDED: BlockNames = BlockNames {
     project_norm: ["project.norm", "_bn2", "bn3", "3.1"],
 };
 
-/// Layers of a block without.
+/// Layers of a block without expansion.
 const PLAIN: BlockNames = BlockNames {
     depthwise_conv: ["depthwise.conv", "_depthwise_conv", "conv_dw", "0.0"],
     depthwise_norm: ["depthwise.norm", "_bn1", "bn1", "0.1"],
@@ -51,18 +51,18 @@ struct BlockNames {
     project_norm: Names,
 }
 
-/// A tensor that a file of weights must hold.
+/// A tensor of a weights file.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
-    /// In every naming.
+    /// Name in each naming.
     pub names: [String; 4],
-    /// `None` where any extent will do.
+    /// Expected shape; none where any extent is allowed.
     pub shape: Vec<Option<usize>>,
-    /// Whether the network can do without.
+    /// Whether the tensor may be missing.
     pub optional: bool,
 }
 
-/// All tensors of a design.
+/// Returns all tensors of a design.
 pub(super) fn slots(design: &Design) -> Vec<Slot> {
     let mut all = Slots::default();
     all.conv(&own(STEM_CONV), [STEM, 3, 3, 3]);

@@ -1,4 +1,4 @@
-//! The trunk in ONNX Runtime, which on a CPU is several times as fast.
+//! The trunk in ONNX Runtime, which is several times as fast on a CPU.
 
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
@@ -18,15 +18,15 @@ use super::trunk::{MAPS, SIDE};
 use super::weights::Weights;
 use crate::{Error, Result};
 
-/// Operators as this version of ONNX defines them.
+/// Version of the ONNX operators.
 const OPSET: u32 = 17;
 
-/// A graph that ONNX Runtime has taken.
+/// The trunk as a session of ONNX Runtime.
 #[derive(Debug)]
 pub(super) struct Onnx(Mutex<Session>);
 
 impl Onnx {
-    /// With the library at `path`; the first that is named serves the whole process.
+    /// Builds the trunk with the library at `path`. The first library is used for the whole process.
     pub fn new(path: &Path, weights: &Weights, design: &Design) -> Result<Self> {
         static LIBRARY: OnceLock<std::result::Result<Environment, String>> = OnceLock::new();
         let library = LIBRARY.get_or_init(|| {
@@ -40,52 +40,53 @@ impl Onnx {
             .map_err(|error| refused(error.to_string()))
     }
 
-    /// Feature maps of images, `[count, 3, 224, 224]`, with pixels from 0 to 255.
+    /// Computes the feature maps of images, `[count, 3, 224, 224]`, with pixels from 0 to 255.
     pub fn maps(&self, pixels: Vec<f32>) -> Vec<f32> {
         let count = pixels.len() / (3 * SIDE * SIDE);
-        let input = Tensor::from_array(([count, 3, SIDE, SIDE], pixels)).expect("pixels of whole images");
-        let mut session = self.0.lock().expect("no thread has ended within");
-        let mut output = session.run(ort::inputs![input]).expect("a graph that was accepted");
-        let maps = output.remove("maps").expect("the graph's output");
-        maps.try_extract_tensor::<f32>().expect("numbers").1.to_vec()
+        let input =
+            Tensor::from_array(([count, 3, SIDE, SIDE], pixels)).expect("the pixels are those of complete images");
+        let mut session = self.0.lock().expect("no thread has panicked with the lock");
+        let mut output = session.run(ort::inputs![input]).expect("ONNX Runtime accepted the graph");
+        let maps = output.remove("maps").expect("the graph has this output");
+        maps.try_extract_tensor::<f32>().expect("the output holds f32").1.to_vec()
     }
 }
 
 fn session(library: &Environment, weights: &Weights, design: &Design) -> ort::Result<Session> {
-    let mut drawing = Drawing { graph: Graph::new()?, weights, design, count: 0 };
-    drawing.graph.set_inputs([images("images", [3, SIDE, SIDE])])?;
-    drawing.graph.set_outputs([images("maps", MAPS)])?;
-    drawing.trunk()?;
+    let mut builder = GraphBuilder { graph: Graph::new()?, weights, design, count: 0 };
+    builder.graph.set_inputs([images("images", [3, SIDE, SIDE])])?;
+    builder.graph.set_outputs([images("maps", MAPS)])?;
+    builder.trunk()?;
     let mut model = Model::new([Opset::new(ONNX_DOMAIN, OPSET)?])?;
-    model.set_graph(drawing.graph)?;
+    model.set_graph(builder.graph)?;
     let options = SessionBuilder::new(library)?.with_intra_threads(rayon::current_num_threads())?;
     model.into_session(&options)
 }
 
-/// A number of images that is not known yet.
+/// Describes a tensor of images whose number is not fixed.
 fn images(name: &str, [channels, height, width]: [usize; 3]) -> Outlet {
     let shape = Extents::new([-1, channels as i64, height as i64, width as i64]);
     let dimension_symbols = SymbolicDimensions::new(["count", "", "", ""].map(String::from));
     Outlet::new(name, ValueType::Tensor { ty: TensorElementType::Float32, shape, dimension_symbols })
 }
 
-/// The graph while it is drawn.
-struct Drawing<'a> {
+/// The graph while it is built.
+struct GraphBuilder<'a> {
     graph: Graph,
     weights: &'a Weights,
     design: &'a Design,
-    /// Of the values that have a name.
+    /// Number of values that have a name.
     count: usize,
 }
 
-/// An image between two layers: its name, and its side in pixels.
+/// The output of a layer: its name, and its side length in pixels.
 #[derive(Clone)]
 struct Layer {
     name: String,
     side: usize,
 }
 
-impl Drawing<'_> {
+impl GraphBuilder<'_> {
     fn trunk(&mut self) -> ort::Result<()> {
         let shift = self.constant(&self.design.shift.clone(), &[1, 3, 1, 1])?;
         let scale = self.constant(&self.design.scale.clone(), &[1, 3, 1, 1])?;
@@ -132,7 +133,7 @@ impl Drawing<'_> {
         self.convolved(input, (&weight, &bias), shape)
     }
 
-    /// A layer without a norm, of one pixel.
+    /// Adds a layer without a norm, on one pixel.
     fn dense(&mut self, input: &Layer, name: &str, channels: [usize; 2]) -> ort::Result<Layer> {
         let part = |part: &str| self.weights.get(&format!("{name}.{part}")).to_vec();
         let shape = Shape { channels, kernel: 1, stride: 1, groups: 1 };
@@ -141,17 +142,17 @@ impl Drawing<'_> {
 
     fn convolved(&mut self, input: &Layer, (weight, bias): (&[f32], &[f32]), shape: &Shape) -> ort::Result<Layer> {
         let &Shape { channels: [outputs, inputs], kernel, stride, groups } = shape;
-        let (before, behind) = self.design.padding.border(input.side, kernel, stride);
+        let (before, after) = self.design.padding.border(input.side, kernel, stride);
         let weight = self.constant(weight, &[outputs, inputs, kernel, kernel])?;
         let bias = self.constant(bias, &[outputs])?;
         let attributes = vec![
             Attribute::new("kernel_shape", vec![kernel as i64; 2])?,
             Attribute::new("strides", vec![stride as i64; 2])?,
-            Attribute::new("pads", [before, before, behind, behind].map(|zeros| zeros as i64).to_vec())?,
+            Attribute::new("pads", [before, before, after, after].map(|zeros| zeros as i64).to_vec())?,
             Attribute::new("group", groups as i64)?,
         ];
         let name = self.node("Conv", &[&input.name, &weight, &bias], attributes)?;
-        Ok(Layer { name, side: (input.side + before + behind - kernel) / stride + 1 })
+        Ok(Layer { name, side: (input.side + before + after - kernel) / stride + 1 })
     }
 
     fn activated(&mut self, input: &Layer) -> ort::Result<Layer> {

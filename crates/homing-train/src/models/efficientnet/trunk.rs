@@ -1,4 +1,4 @@
-//! Everything before the last block, frozen.
+//! The frozen trunk: everything before the last block.
 
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -9,14 +9,14 @@ use super::design::{Activation, Design};
 use super::layout::{self, MAP, STEM, blocks};
 use super::weights::Weights;
 
-/// Pixels of an image's side.
+/// Side length of an image in pixels.
 pub const SIDE: usize = 224;
-/// Numbers of an image.
+/// Numbers per image.
 const PIXELS: usize = 3 * SIDE * SIDE;
-/// Of a feature map: channels, height, width.
+/// Shape of a feature map: channels, height, width.
 pub const MAPS: [usize; 3] = [MAP, SIDE / 32, SIDE / 32];
 
-/// From images to feature maps.
+/// The frozen part of an EfficientNet, from images to feature maps.
 #[derive(Debug)]
 pub struct Trunk {
     stem: Conv,
@@ -48,28 +48,28 @@ impl Trunk {
         }
     }
 
-    /// The same with maps by ONNX Runtime; they differ in their last digits, so the hash does too.
+    /// Computes the maps in ONNX Runtime. They differ in their last digits, so the hash differs too.
     #[cfg(feature = "onnxruntime")]
     pub(super) fn with_onnx(self, onnx: super::onnx::Onnx) -> Self {
         let hash = blake3::keyed_hash(self.hash.as_bytes(), b"ONNX Runtime");
         Self { onnx: Some(onnx), hash, ..self }
     }
 
-    /// The feature maps of images, `[count, 3, 224, 224]`, with pixels from 0 to 255.
+    /// Computes the feature maps of images, `[count, 3, 224, 224]`, with pixels from 0 to 255.
     pub fn forward(&self, pixels: Tensor<4>) -> Tensor<4> {
         let x = (pixels - self.shift.clone()) / self.scale.clone();
         let x = self.activation.apply(self.stem.forward(x));
         self.blocks.iter().fold(x, |x, block| block.forward(x, self.activation))
     }
 
-    /// The same of pixels one after the other.
+    /// Computes the feature maps of images that are given as a list of pixels.
     pub fn maps(&self, pixels: Vec<f32>) -> Vec<f32> {
         #[cfg(feature = "onnxruntime")]
         if let Some(onnx) = &self.onnx {
             return onnx.maps(pixels);
         }
         if self.device == Device::flex() {
-            // Image by image, since what goes from layer to layer stays in a core's cache then.
+            // One image at a time, so that intermediate values stay in the cache of a core.
             pixels.par_chunks_exact(PIXELS).flat_map_iter(|image| self.at_once(image.to_vec())).collect()
         } else {
             self.at_once(pixels)
@@ -79,10 +79,10 @@ impl Trunk {
     fn at_once(&self, pixels: Vec<f32>) -> Vec<f32> {
         let shape = [pixels.len() / PIXELS, 3, SIDE, SIDE];
         let pixels = Tensor::from_data(TensorData::new(pixels, shape), &self.device);
-        self.forward(pixels).into_data().try_into_vec().expect("f32 on every device")
+        self.forward(pixels).into_data().try_into_vec().expect("every device computes in f32")
     }
 
-    /// Of the weights and of what else the feature maps depend on beside the images.
+    /// Returns a hash of everything that the feature maps depend on except the images.
     pub(super) fn hash(&self) -> &blake3::Hash {
         &self.hash
     }
@@ -135,7 +135,7 @@ impl Block {
     }
 }
 
-/// Squeeze-excite: x · sigmoid(E · activation(S · mean(x) + s) + e), channel by channel.
+/// Squeeze-excite: x · sigmoid(E · activation(S · mean(x) + s) + e), for each channel.
 #[derive(Debug)]
 struct Excite {
     squeeze: Dense,
@@ -151,7 +151,7 @@ impl Excite {
     }
 }
 
-/// A 1 × 1 convolution of one pixel.
+/// A 1 × 1 convolution on one pixel.
 #[derive(Debug)]
 struct Dense {
     weight: Tensor<2>,

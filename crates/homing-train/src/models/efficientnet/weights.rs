@@ -1,4 +1,4 @@
-//! Weights by name from a safetensors file.
+//! Weights of a safetensors file by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +8,24 @@ use safetensors::tensor::TensorView;
 use super::design::Design;
 use super::names::{NAMINGS, Slot, slots};
 use crate::weights::numbers;
-use crate::{Error, Result};
+use crate::{Error, Remedy, Result};
 
-/// Tensors that a message names before it counts the others.
+/// Number of tensors that a message names before it counts the others.
 const NAMED: usize = 4;
-/// What training counts beside the weights.
+/// Suffix of the counters that training stores in addition to the weights.
 const COUNTER: &str = "num_batches_tracked";
 
-/// A network's tensors by our names.
+/// Tensors of a network by the names of this crate.
 #[derive(Debug)]
 pub(super) struct Weights {
     tensors: BTreeMap<String, Vec<f32>>,
 }
 
 impl Weights {
-    /// Reads a safetensors file whose tensors are named in one of the ways of `names.rs`.
+    /// Reads a safetensors file whose tensors have one of the namings of `names.rs`.
     pub fn read(bytes: &[u8], design: &Design) -> Result<Self> {
-        let file = SafeTensors::deserialize(bytes).map_err(|error| {
-            unfit(format!("the file is no safetensors file ({error}); give the weights of {}", design.name))
-        })?;
+        let file = SafeTensors::deserialize(bytes)
+            .map_err(|error| unfit(format!("the file is not a safetensors file ({error})"), design, None))?;
         let slots = slots(design);
         let mut left: BTreeSet<&str> = file.names().into_iter().filter(|name| !name.ends_with(COUNTER)).collect();
         let naming = naming(&slots, &left).ok_or_else(|| unknown(&left, design))?;
@@ -51,9 +50,9 @@ impl Weights {
         Ok(Self { tensors })
     }
 
-    /// A tensor that every file of this design holds.
+    /// Returns a tensor that every file of this design holds.
     pub fn get(&self, name: &str) -> &[f32] {
-        self.find(name).unwrap_or_else(|| panic!("{name} was read"))
+        self.find(name).unwrap_or_else(|| panic!("{name} was not read"))
     }
 
     pub fn find(&self, name: &str) -> Option<&[f32]> {
@@ -61,7 +60,7 @@ impl Weights {
     }
 }
 
-/// The naming that knows most of the file's tensors, if any knows one.
+/// Returns the naming that matches most tensors of the file, or none if no naming matches any.
 fn naming(slots: &[Slot], names: &BTreeSet<&str>) -> Option<usize> {
     let known = |naming: usize| slots.iter().filter(|slot| names.contains(slot.names[naming].as_str())).count();
     let counts: Vec<usize> = (0..NAMINGS.len()).map(known).collect();
@@ -81,7 +80,7 @@ fn decode(slot: &Slot, tensor: &TensorView<'_>) -> std::result::Result<Vec<f32>,
     numbers(tensor).ok_or_else(|| format!("holds {}, not floats", tensor.dtype()))
 }
 
-/// Everything that does not fit.
+/// All tensors that do not fit.
 #[derive(Default)]
 struct Misfits {
     missing: Vec<String>,
@@ -92,19 +91,18 @@ struct Misfits {
 impl Misfits {
     fn check(self, naming: usize, design: &Design) -> Result<()> {
         let kinds =
-            [(self.missing, "missing"), (self.left_over, "left over"), (self.other, "of another shape or type")];
-        let told: Vec<String> =
-            kinds.iter().filter(|(list, _)| !list.is_empty()).map(|(list, what)| tell(list, what)).collect();
-        if told.is_empty() {
+            [(self.missing, "missing"), (self.left_over, "unexpected"), (self.other, "of another shape or type")];
+        let problems: Vec<String> =
+            kinds.iter().filter(|(list, _)| !list.is_empty()).map(|(list, what)| describe(list, what)).collect();
+        if problems.is_empty() {
             return Ok(());
         }
-        let remedy = format!("give the weights of {} as {} names them", design.name, NAMINGS[naming]);
-        Err(unfit(format!("{}; {remedy}", told.join("; "))))
+        Err(unfit(problems.join("; "), design, Some(NAMINGS[naming])))
     }
 }
 
-/// `2 tensors are missing (a, b)`.
-fn tell(list: &[String], what: &str) -> String {
+/// Describes tensors as `2 tensors are missing (a, b)`.
+fn describe(list: &[String], what: &str) -> String {
     let verb = if list.len() == 1 { "tensor is" } else { "tensors are" };
     let named = list.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
     let more = list.len().saturating_sub(NAMED);
@@ -114,18 +112,14 @@ fn tell(list: &[String], what: &str) -> String {
 
 fn unknown(names: &BTreeSet<&str>, design: &Design) -> Error {
     if names.contains("gain") && names.contains("conv") {
-        let reason = "this is what a run has learned; give it as --learned, and the weights that the run began with as --weights";
-        return unfit(reason.into());
+        return Error::weights("the file holds the weights that a run has learned", Remedy::LearnedWeights);
     }
-    let found = names.first().map_or_else(|| "there are none".into(), |name| format!("the first is {name:?}"));
+    let found = names.first().map_or_else(|| "it has no tensors".into(), |name| format!("the first is {name:?}"));
     let [ours, others @ .., last] = NAMINGS;
     let known = others.join(", ");
-    unfit(format!(
-        "its tensors have none of the names of {ours}, {known} or {last} ({found}); give the weights of {}",
-        design.name
-    ))
+    unfit(format!("the file has none of the tensor names of {ours}, {known} or {last} ({found})"), design, None)
 }
 
-fn unfit(reason: String) -> Error {
-    Error::Weights { reason }
+fn unfit(reason: String, design: &Design, naming: Option<&'static str>) -> Error {
+    Error::weights(reason, Remedy::WeightsOf { network: design.name, naming })
 }

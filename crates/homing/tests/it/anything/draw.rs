@@ -1,17 +1,17 @@
-//! Random tasks and plans: sane ones, and others.
+//! Random tasks and plans, valid and invalid.
 
 use std::collections::BTreeSet;
 
 use homing::{
-    Batch, Engine, Gaussian, Greedy, Kernel, Laplace, Linear, Matern, Noise, Plan, Precomputed, Product, STRATEGIES,
-    Stop, Strategy, TargetSampling,
+    BatchMethod, Engine, Gaussian, Greedy, Kernel, Laplace, Linear, Matern, Noise, Plan, Precomputed, Product,
+    STRATEGIES, Stop, Strategy, TargetSampling,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::oracle::rng;
 
-/// Draws what a case is made of. Each thing is sane but for a chance in `odd`.
+/// Draws the parts of a case. Each part is valid, except with a chance of one in `odd`.
 pub struct Draw {
     rng: ChaCha8Rng,
     odd: u32,
@@ -36,7 +36,7 @@ impl Draw {
         of[self.rng.random_range(0..of.len())].clone()
     }
 
-    /// Any number at all.
+    /// Returns any number at all.
     pub fn number(&mut self) -> f64 {
         let special =
             [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, -1.0];
@@ -47,7 +47,7 @@ impl Draw {
         if self.chance(0.2) { -size } else { size }
     }
 
-    /// A number in a range, or any at all.
+    /// Returns a number in a range, or any number at all.
     fn in_range(&mut self, low: f64, high: f64) -> f64 {
         if self.is_odd() || !(low < high && (high - low).is_normal()) {
             self.number()
@@ -61,7 +61,7 @@ impl Draw {
         if self.is_odd() { self.one(&absurd) } else { self.rng.random_range(low..=high) }
     }
 
-    /// Rows of one size, with zeros, copies and odd numbers among them.
+    /// Returns rows of one size, with zeros, copies and odd numbers among them.
     fn rows(&mut self, rows: usize, dim: usize, size: f64) -> Vec<f64> {
         let mut values: Vec<f64> = (0..rows * dim).map(|_| size * self.rng.random_range(-1.0..1.0)).collect();
         for row in 0..rows {
@@ -137,11 +137,11 @@ impl Draw {
         }
     }
 
-    /// A plan that the data can serve but for the odd one.
+    /// Returns a plan that fits the data, except for odd ones.
     pub fn plan(&mut self, data: &Data, size: f64) -> homing::Result<Plan> {
         let rows = data.pool.len() / data.dim;
         let targets = data.targets.as_ref().map_or(0, |targets| targets.len() / data.target_dim);
-        let served = |strategy: &Strategy| {
+        let fits = |strategy: &Strategy| {
             (targets > 0 || !strategy.needs_targets())
                 && (data.probabilities.is_some() || !strategy.needs_probabilities())
                 && !(data.observed_points.is_some() && strategy.makes_loss_gradients())
@@ -149,57 +149,56 @@ impl Draw {
         let mut all: Vec<Strategy> = STRATEGIES.iter().map(Strategy::from).collect();
         all.push(Strategy::information_density(self.in_range(0.1, 3.0))?);
         if !self.is_odd() {
-            all.retain(served);
+            all.retain(fits);
         }
         let strategy = self.one(&all);
-        let sequential = strategy.batch() == Batch::Sequential;
+        let sequential = strategy.batch() == BatchMethod::Sequential;
         let (odd, greedy) = (self.is_odd(), sequential && !["k-means++", "badge"].contains(&strategy.name()));
         let repeat = self.chance(0.1) && (odd || sequential);
         let closed: BTreeSet<usize> = data.observed_rows.iter().chain(&data.forbidden).copied().collect();
         let open = rows.saturating_sub(closed.len()).max(1);
         let parts = odd || (!repeat && data.probabilities.is_none() && data.noise_vars.is_none());
-        Ok(Plan {
-            strategy,
-            count: self.count(1, if repeat { 2 * rows } else { open }),
-            noise: match self.rng.random_range(0..3) {
+        Ok(Plan::default()
+            .strategy(strategy)
+            .count(self.count(1, if repeat { 2 * rows } else { open }))
+            .noise(match self.rng.random_range(0..3) {
                 0 => Noise::Std(self.in_range(0.01 * size, 2.0 * size)),
                 1 => Noise::Relative(self.in_range(1e-6, 10.0)),
                 _ => Noise::default(),
-            },
-            target_sampling: self.sampling(targets),
-            round_size: if self.chance(0.2) { Some(self.count(1, rows)) } else { None },
-            seed: self.rng.random(),
-            made: if self.chance(0.1) { self.count(0, 1000) } else { 0 },
-            stop: Stop {
+            })
+            .target_sampling(self.sampling(targets))
+            .picks_per_round(if self.chance(0.2) { Some(self.count(1, rows)) } else { None })
+            .seed(self.rng.random())
+            .earlier_picks(if self.chance(0.1) { self.count(0, 1000) } else { 0 })
+            .stop(Stop {
                 min_gain: if self.chance(0.1) { Some(self.in_range(0.0, 0.5)) } else { None },
                 reduced_share: if self.chance(0.1) && (odd || targets > 0) {
                     Some(self.in_range(0.1, 1.0))
                 } else {
                     None
                 },
-            },
-            quotas: if self.chance(0.4) && (odd || data.groups.is_some()) {
+            })
+            .quotas(if self.chance(0.4) && (odd || data.groups.is_some()) {
                 (0..3).map(|_| self.count(0, 5)).collect()
             } else {
                 Vec::new()
-            },
-            budget: if self.chance(0.3) && (odd || data.costs.is_some()) {
+            })
+            .budget(if self.chance(0.3) && (odd || data.costs.is_some()) {
                 Some(self.in_range(0.5, 10.0))
             } else {
                 None
-            },
-            repeat,
-            greedy: match self.rng.random_range(0..8) {
+            })
+            .repeat(repeat)
+            .greedy(match self.rng.random_range(0..8) {
                 0 if odd || greedy => Greedy::Stochastic { epsilon: self.in_range(0.01, 0.9) },
                 1..4 if odd || (greedy && parts) => Greedy::Partitioned { parts: self.count(1, 4) },
                 _ => Greedy::Exact,
-            },
-            engine: self.one(&[Engine::Auto, Engine::Auto, Engine::Plain, Engine::Speculative]),
-        })
+            })
+            .engine(self.one(&[Engine::Auto, Engine::Auto, Engine::Plain, Engine::Speculative])))
     }
 }
 
-/// Everything that a task borrows.
+/// All data that a task borrows.
 pub struct Data {
     pub pool: Vec<f64>,
     pub dim: usize,
@@ -216,7 +215,7 @@ pub struct Data {
     pub groups: Option<Vec<usize>>,
 }
 
-/// Classes of the probabilities.
+/// Number of classes of the probabilities.
 pub const CLASSES: usize = 3;
 
 impl Data {
@@ -253,7 +252,7 @@ impl Data {
         })
     }
 
-    /// A kernel matrix, which may be none.
+    /// Creates data with a kernel matrix, which may be invalid.
     fn of_matrix(draw: &mut Draw, rows: usize, targets: usize) -> Self {
         let all = rows + targets;
         let points = draw.rows(all, 4, 1.0);
@@ -264,7 +263,7 @@ impl Data {
             }
         }
         if draw.chance(0.3) {
-            // Similarities that somebody cut off, or drew.
+            // Thresholded similarities, which need not be positive semi-definite.
             let cut = draw.one(&[0.0, 0.2]);
             matrix.iter_mut().for_each(|x| *x = if *x > cut { 1.0 } else { *x });
         }

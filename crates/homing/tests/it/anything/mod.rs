@@ -1,4 +1,4 @@
-//! Whatever is asked, the answer is a sound selection or one sentence: random tasks and plans, sane and absurd.
+//! Every task and plan gives a valid selection or an error in one sentence: random ones, sensible and absurd.
 
 mod draw;
 
@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use homing::{Embeddings, Error, Kernel, Linear, Plan, Points, Precomputed, Selection, Task, select};
+use homing::{Embeddings, Error, Kernel, Linear, Plan, Points, Precomputed, Selection, Task, select_with};
 use proptest::prelude::*;
 
 use crate::oracle::cases;
 use draw::{CLASSES, Data, Draw};
 
-/// Picks after which a selection that may go on for ever is stopped.
+/// Number of picks after which a selection that may be endless is stopped.
 const ENOUGH: usize = 50;
 
 impl Data {
-    fn answer(&self, plan: &Plan) -> homing::Result<Selection> {
+    fn select(&self, plan: &Plan) -> homing::Result<Selection> {
         let matrix = match &self.matrix {
             Some(matrix) => {
                 let side = matrix.len().isqrt();
@@ -29,25 +29,21 @@ impl Data {
             (None, Some(kernel)) => &**kernel,
             (None, None) => &Linear,
         };
-        let task = Task {
-            kernel,
-            observed_rows: &self.observed_rows,
-            observed_points: self.observed_points.as_ref().map(|points| view(points, self.dim)).transpose()?,
-            probabilities: match &self.probabilities {
+        let mut task = Task::undirected(view(&self.pool, self.dim)?)
+            .targets(self.targets.as_ref().map(|targets| view(targets, self.target_dim)).transpose()?)
+            .kernel(kernel)
+            .observed_rows(&self.observed_rows)
+            .observed_points(self.observed_points.as_ref().map(|points| view(points, self.dim)).transpose()?)
+            .probabilities(match &self.probabilities {
                 Some(values) => Some(Embeddings::new(&values[..], CLASSES)?),
                 None => None,
-            },
-            noise_vars: self.noise_vars.as_deref(),
-            costs: self.costs.as_deref(),
-            groups: self.groups.as_deref(),
-            forbidden: &self.forbidden,
-            ..Task::new(
-                view(&self.pool, self.dim)?,
-                self.targets.as_ref().map(|targets| view(targets, self.target_dim)).transpose()?,
-            )
-        };
+            })
+            .forbidden(&self.forbidden);
+        task.noise_vars = self.noise_vars.as_deref();
+        task.costs = self.costs.as_deref();
+        task.groups = self.groups.as_deref();
         let mut made = 0;
-        let selection = select(&task, plan, |_| {
+        let selection = select_with(&task, plan, |_| {
             made += 1;
             if made < ENOUGH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -56,14 +52,14 @@ impl Data {
         Ok(selection)
     }
 
-    /// Everything that holds of a selection.
+    /// Checks everything that holds of every selection.
     fn check(&self, plan: &Plan, selection: &Selection) {
         let picks = &selection.picks;
         assert!(picks.len() <= plan.count.min(ENOUGH));
-        let distinct: BTreeSet<usize> = selection.indices().into_iter().collect();
-        assert!(plan.repeat || distinct.len() == picks.len(), "a row is picked twice");
+        let distinct: BTreeSet<usize> = selection.rows().into_iter().collect();
+        assert!(plan.repeat || distinct.len() == picks.len(), "a row was picked twice");
         assert!(distinct.iter().all(|&row| row < self.pool.len() / self.dim));
-        assert!(distinct.iter().all(|row| !self.forbidden.contains(row)), "a forbidden row is picked");
+        assert!(distinct.iter().all(|row| !self.forbidden.contains(row)), "a forbidden row was picked");
         assert!(plan.repeat || distinct.iter().all(|row| !self.observed_rows.contains(row)));
         assert!(selection.noise_var.is_finite() && selection.noise_var > 0.0);
         for (i, pick) in picks.iter().enumerate() {
@@ -73,12 +69,12 @@ impl Data {
             assert!(pick.variance_left.is_none_or(|left| (0.0..=1.0).contains(&left)), "{pick:?}");
         }
         if let (Some(costs), Some(budget)) = (&self.costs, plan.budget) {
-            let spent: f64 = selection.indices().iter().map(|&row| costs[row]).sum();
+            let spent: f64 = selection.rows().iter().map(|&row| costs[row]).sum();
             assert!(spent <= budget * (1.0 + 1e-9), "{spent} of {budget}");
         }
         if let Some(groups) = &self.groups {
             for (group, &quota) in plan.quotas.iter().enumerate() {
-                let of = picks.iter().filter(|pick| groups[pick.index] == group).count();
+                let of = picks.iter().filter(|pick| groups[pick.row] == group).count();
                 assert!(of <= quota, "group {group}");
             }
         }
@@ -90,9 +86,9 @@ fn view(values: &[f64], dim: usize) -> homing::Result<Points<'_>> {
 }
 
 fn one_sentence(error: &Error) {
-    let said = error.to_string();
-    assert!(!said.is_empty() && !said.contains('\n') && said.len() < 400, "{said}");
-    assert!(!said.ends_with(['.', ' ']) && !said.contains(". "), "one sentence: {said}");
+    let message = error.to_string();
+    assert!(!message.is_empty() && !message.contains('\n') && message.len() < 400, "{message}");
+    assert!(!message.ends_with(['.', ' ']) && !message.contains(". "), "one sentence: {message}");
 }
 
 proptest! {
@@ -117,7 +113,7 @@ proptest! {
                 return Ok(());
             }
         };
-        match catch_unwind(AssertUnwindSafe(|| data.answer(&plan))) {
+        match catch_unwind(AssertUnwindSafe(|| data.select(&plan))) {
             Ok(Ok(selection)) => data.check(&plan, &selection),
             Ok(Err(error)) => one_sentence(&error),
             Err(_) => prop_assert!(false, "a panic under {plan:?}"),
@@ -125,14 +121,14 @@ proptest! {
     }
 }
 
-/// The random cases would prove nothing if nearly all of them were refused.
+/// The random cases would prove little if nearly all of them were refused.
 #[test]
 fn half_of_the_random_cases_are_answered() {
     let answered = (0..400).filter(|&seed| {
         let mut draw = Draw::new(seed);
         let Ok(data) = Data::draw(&mut draw, 1.0) else { return false };
         let plan = draw.plan(&data, 1.0);
-        plan.is_ok_and(|plan| data.answer(&plan).is_ok())
+        plan.is_ok_and(|plan| data.select(&plan).is_ok())
     });
     let answered = answered.count();
     assert!(answered > 200, "{answered} of 400");

@@ -10,7 +10,7 @@ use crate::oracle::{gram, points, rng, run, uniform_rows, view};
 
 const DELTA: f64 = 0.1;
 
-/// A line of 40 points, observed by undirected ITL, and γ_n from above.
+/// A line of 40 points, the picks of undirected ITL on it, and upper bounds of γ_n.
 struct Line {
     domain: Vec<f64>,
     picks: Vec<usize>,
@@ -19,10 +19,10 @@ struct Line {
 
 fn line(kernel: &dyn Kernel, noise_std: f64, count: usize) -> Line {
     let domain: Vec<f64> = (0..40).map(|i| f64::from(i) / 39.0).collect();
-    let task = Task { kernel, ..Task::new(points(&domain, 1), None) };
+    let task = Task::undirected(points(&domain, 1)).kernel(kernel);
     let noise = Noise::Std(noise_std);
-    let plan = Plan { strategy: "undirected-itl".parse().unwrap(), count, noise, repeat: true, ..Plan::default() };
-    let picks = run(&task, &plan).indices();
+    let plan = Plan::default().strategy("undirected-itl".parse().unwrap()).count(count).noise(noise).repeat(true);
+    let picks = run(&task, &plan).rows();
     let model = Model::new(task, noise).unwrap();
     let gammas = (0..=count).map(|n| greedy_capacity(&model, n, true).unwrap().upper).collect();
     Line { domain, picks, gammas }
@@ -33,40 +33,40 @@ fn coverage(kernel: &dyn Kernel, noise_std: f64, norm: f64) -> (f64, f64) {
     let simulation =
         Simulation { kernel, domain: points(&domain, 1), picks: &picks, noise_std, norm, trials: 200, seed: 5 };
     let paper = gammas.iter().map(|&gamma| confidence_width(norm, noise_std, gamma, DELTA).unwrap()).collect();
-    let sound = gammas.iter().map(|&gamma| calibrated_width(norm, gamma, DELTA).unwrap()).collect();
-    let held = simulation.coverage(&[paper, sound]).unwrap();
-    (held[0], held[1])
+    let calibrated = gammas.iter().map(|&gamma| calibrated_width(norm, gamma, DELTA).unwrap()).collect();
+    let shares = simulation.coverage(&[paper, calibrated]).unwrap();
+    (shares[0], shares[1])
 }
 
 /// Lemma D.11 for ρ ≥ 1, and the width that holds for every ρ: at least 1 − δ of the functions lie in the band everywhere
-/// and always.
+/// and at all times.
 #[test]
 fn the_band_covers() {
     let kernels: [Box<dyn Kernel>; 2] =
         [Box::new(Gaussian::new(0.2).unwrap()), Box::new(Matern::new(1.5, 0.3).unwrap())];
     for kernel in &kernels {
         for (noise_std, norm) in [(1.0, 1.0), (2.0, 3.0)] {
-            let (paper, sound) = coverage(&**kernel, noise_std, norm);
-            assert!(paper >= 1.0 - DELTA && sound >= 1.0 - DELTA, "ρ = {noise_std}: {paper} {sound}");
+            let (paper, calibrated) = coverage(&**kernel, noise_std, norm);
+            assert!(paper >= 1.0 - DELTA && calibrated >= 1.0 - DELTA, "ρ = {noise_std}: {paper} {calibrated}");
         }
         for (noise_std, norm) in [(0.02, 1.0), (0.3, 0.5)] {
-            let (_, sound) = coverage(&**kernel, noise_std, norm);
-            assert!(sound >= 1.0 - DELTA, "ρ = {noise_std}: {sound}");
+            let (_, calibrated) = coverage(&**kernel, noise_std, norm);
+            assert!(calibrated >= 1.0 - DELTA, "ρ = {noise_std}: {calibrated}");
         }
     }
 }
 
-/// β_n(δ) as it is printed scales its second part by ρ, though σ_n has that scale already: with small noise and a small
-/// norm the band is too narrow. Lemma D.11's source regularises by about 1 instead of ρ².
+/// The printed β_n(δ) scales its second part by ρ, although σ_n already has that scale. With small noise and a small norm,
+/// the band is too narrow. Lemma D.11's source regularises by about 1 instead of ρ².
 #[test]
 fn the_printed_width_is_too_narrow_for_small_noise() {
     let kernel = Gaussian::new(0.2).unwrap();
-    let (paper, sound) = coverage(&kernel, 0.02, 0.02);
+    let (paper, calibrated) = coverage(&kernel, 0.02, 0.02);
     assert!(paper < 0.2, "{paper}");
-    assert!(sound >= 1.0 - DELTA, "{sound}");
+    assert!(calibrated >= 1.0 - DELTA, "{calibrated}");
 }
 
-/// A band of no width is missed by every function: the simulation can fail.
+/// No function lies in a band without width, so the simulation can fail.
 #[test]
 fn a_band_of_no_width_covers_nothing() {
     let kernel = Gaussian::new(0.2).unwrap();
@@ -89,7 +89,7 @@ fn a_band_of_no_width_covers_nothing() {
 proptest! {
     #![proptest_config(crate::oracle::cases(48))]
 
-    /// ‖f*‖²_k = αᵀKα, f* as its sum, and |f*(x)| ≤ ‖f*‖_k·√k(x, x): the band at n = 0.
+    /// ‖f*‖²_k = αᵀKα, f* equals its sum, and |f*(x)| ≤ ‖f*‖_k·√k(x, x), which is the band at n = 0.
     #[test]
     fn a_function_of_the_space_has_its_norm(seed in any::<u64>(), norm in 0.1f64..5.0) {
         let mut rng = rng(seed);
@@ -110,18 +110,18 @@ proptest! {
         }
     }
 
-    /// Without noise in the labels the error is at most ‖f*‖·σ_n, whatever was observed; and Theorem 3.2's last step,
+    /// Without noise in the labels, the error is at most ‖f*‖·σ_n for any observations. The last step of Theorem 3.2 is
     /// √(η² + ν²) ≤ η + ν.
     #[test]
     fn without_noise_the_norm_is_width_enough(seed in any::<u64>(), norm in 0.1f64..3.0) {
         let mut rng = rng(seed);
         let kernel = Matern::new(1.5, 0.5).unwrap();
-        let (seen, asked) = (uniform_rows(&mut rng, 5, 2), uniform_rows(&mut rng, 6, 2));
-        let (flat, all) = (view(&seen), view(&[seen.clone(), asked.clone()].concat()));
+        let (seen, others) = (uniform_rows(&mut rng, 5, 2), uniform_rows(&mut rng, 6, 2));
+        let (flat, all) = (view(&seen), view(&[seen.clone(), others.clone()].concat()));
         let function = RkhsFunction::random(&kernel, points(&all, 2), norm, seed).unwrap();
         let y: Vec<f64> = seen.iter().map(|x| function.eval(x)).collect();
         let posterior = Posterior::new(&kernel, points(&flat, 2), &y, &[0.04; 5]).unwrap();
-        for x in &asked {
+        for x in &others {
             let (mean, var) = (posterior.mean(x), posterior.var(x));
             let [low, high] = confidence_interval(mean, var.sqrt(), norm);
             let f = function.eval(x);

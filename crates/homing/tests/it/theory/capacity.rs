@@ -1,4 +1,4 @@
-//! γ_n: definition, greedy bracket, growth.
+//! Information capacity γ_n: its definition, its greedy bounds and its growth.
 
 use homing::theory::{
     Model, capacity, capacity_by_rank, exact_capacity, greedy_capacity, linear_growth, matern_growth,
@@ -12,7 +12,7 @@ use crate::oracle::{points, rng, uniform_rows, view};
 proptest! {
     #![proptest_config(crate::oracle::cases(64))]
 
-    /// The enumeration is the definition; the greedy bracket holds it, and its lower end has 1 − 1/e of it.
+    /// Enumeration matches the definition. The greedy bounds contain it, and the lower bound is at least 1 − 1/e of it.
     #[test]
     fn greedy_brackets_the_capacity(seed in any::<u64>(), rows in 2usize..8, n in 1usize..5, repeat: bool) {
         let dense = Dense::random(seed, rows, 1, false);
@@ -30,8 +30,8 @@ proptest! {
         })?;
     }
 
-    /// γ_n rises with n, and γ_n/n falls: what a set tells is at least n/(n+1) of what one row more tells (Han), the step from
-    /// γ_{k+1}/(k+1) to γ_k/k between Lemma D.7 and its proof.
+    /// γ_n increases with n, and γ_n/n decreases: a set has at least n/(n+1) of the information of a set with one more row
+    /// (Han). This is the step from γ_{k+1}/(k+1) to γ_k/k between Lemma D.7 and its proof.
     #[test]
     fn the_capacity_a_row_falls(seed in any::<u64>(), rows in 3usize..6, repeat: bool) {
         let dense = Dense::random(seed, rows, 1, false);
@@ -42,7 +42,7 @@ proptest! {
         }
     }
 
-    /// r/2·ln(1 + n·s/r) bounds γ_n for the linear kernel of r dimensions, repeated rows included.
+    /// r/2·ln(1 + n·s/r) bounds γ_n for the linear kernel in r dimensions, also with repeated rows.
     #[test]
     fn the_rank_bounds_the_capacity(seed in any::<u64>(), rows in 1usize..6, dim in 1usize..4, n in 1usize..6) {
         let mut rng = rng(seed);
@@ -58,12 +58,13 @@ proptest! {
 }
 
 fn gammas(kernel: &dyn Kernel, rows: &[f64], dim: usize, counts: &[usize]) -> Vec<f64> {
-    let task = Task { kernel, ..Task::new(points(rows, dim), None) };
+    let task = Task::undirected(points(rows, dim)).kernel(kernel);
     let model = Model::new(task, Noise::Std(0.5)).unwrap();
     counts.iter().map(|&n| greedy_capacity(&model, n, false).unwrap().lower).collect()
 }
 
-/// Table 3 on a line: the linear kernel's capacity follows d·ln n, and a rougher kernel has more capacity, growing faster.
+/// Table 3 on a line: the linear kernel's capacity grows like d·ln n, and a rougher kernel has a larger and faster growing
+/// capacity.
 #[test]
 fn capacities_grow_as_the_table_says() {
     let line: Vec<f64> = (0..400).map(|i| f64::from(i) / 399.0).collect();
@@ -89,10 +90,10 @@ fn capacities_grow_as_the_table_says() {
 fn too_many_sets_are_refused_and_more_rows_than_there_are_add_nothing() {
     let mut rng = rng(4);
     let pool = view(&uniform_rows(&mut rng, 60, 3));
-    let model = Model::new(Task::new(points(&pool, 3), None), Noise::Std(0.5)).unwrap();
+    let model = Model::new(Task::undirected(points(&pool, 3)), Noise::Std(0.5)).unwrap();
     assert!(exact_capacity(&model, 10, false).unwrap_err().to_string().contains("a million"));
     assert!(!capacity(&model, 30).unwrap().is_exact());
     let all = capacity(&model, 60).unwrap();
-    assert!(all.is_exact() && capacity(&model, 1000).unwrap().upper == all.upper, "there is one set of all rows");
+    assert!(all.is_exact() && capacity(&model, 1000).unwrap().upper == all.upper, "there is only one set of all rows");
     assert_eq!(capacity(&model, 0).unwrap().upper, 0.0);
 }

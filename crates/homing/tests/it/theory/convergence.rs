@@ -1,4 +1,4 @@
-//! Γ_n and the variance bounds (Theorem 3.1, Theorem D.1, Lemma D.2).
+//! The objective Γ_n and the variance bounds (Theorem 3.1, Theorem D.1, Lemma D.2).
 
 use homing::theory::{
     Boundary, Constants, bound_within_pool, boundary, exact_capacity, objective_bound, reducible_bound,
@@ -11,7 +11,8 @@ use super::dense::Dense;
 proptest! {
     #![proptest_config(crate::oracle::cases(48))]
 
-    /// Theorem D.1 (Eq. 7): Γ_{n−1} ≤ γ_n/n with S ⊆ A, whether rows may be observed again or not; Γ_n falls on the way.
+    /// Theorem D.1 (Eq. 7): Γ_{n−1} ≤ γ_n/n with S ⊆ A, whether or not rows may be observed again. Γ_n decreases along the
+    /// way.
     #[test]
     fn the_objective_falls_below_the_capacity_a_row(seed in any::<u64>(), rows in 2usize..7, repeat: bool) {
         let dense = Dense::random(seed, rows, 1, true);
@@ -27,7 +28,7 @@ proptest! {
         }
     }
 
-    /// Lemma D.2 (Eq. 8): σ²_n(x) ≤ 2σ̃²·Γ_n for x in S and A, with the constants of the definition.
+    /// Lemma D.2 (Eq. 8): σ²_n(x) ≤ 2σ̃²·Γ_n for x in both S and A, with the constants of the definition.
     #[test]
     fn variance_within_the_pool_is_bounded_by_the_objective(seed in any::<u64>(), rows in 2usize..7) {
         let dense = Dense::random(seed, rows, 1, true);
@@ -41,15 +42,15 @@ proptest! {
             for n in 0..=picks.len() {
                 let after = model.given(&picks[..n]).unwrap();
                 let bound = bound_within_pool(&constants, after.objective().value);
-                // Targets: one outside, then the pool.
+                // The targets are one point outside the pool, then the pool.
                 prop_assert!(after.target_vars()[1..].iter().all(|&var| var <= bound + 1e-9));
             }
             Ok(())
         })?;
     }
 
-    /// Theorem 3.1 (Eq. 2) with C = 2σ² + c, at square n where its proof's b = √n is whole, for every target. The constant is
-    /// the definition's.
+    /// Theorem 3.1 (Eq. 2) with C = 2σ² + c for every target, at square n, for which the proof's b = √n is an integer. The
+    /// constant is that of the definition.
     #[test]
     fn the_variance_of_every_target_converges_as_the_theorem_says(seed in any::<u64>(), rows in 2usize..5) {
         let dense = Dense::random(seed, rows, 2, true);
@@ -76,8 +77,8 @@ proptest! {
         })?;
     }
 
-    /// The theorem's proof before ε is chosen, step by step for every target, n and prefix of a boundary; and the bounds that
-    /// `trajectory` draws, for any A and any picks.
+    /// The theorem's proof before ε is chosen, step by step for every target, n and prefix of a boundary, and the bounds of
+    /// `trajectory` for any A and any picks.
     #[test]
     fn the_bound_of_a_run_is_above_its_variance(seed in any::<u64>(), rows in 3usize..8, inside: bool, itl: bool) {
         let dense = Dense::random(seed, rows, 2, inside);
@@ -95,7 +96,7 @@ proptest! {
                 for target in 0..2 {
                     let (var, bound) = (round.vars[target], round.bounds[target]);
                     prop_assert!(floors[target] <= var + 1e-8 && var <= bound + 1e-8, "{var} {bound}");
-                    prop_assert!(bound <= model.prior_vars()[target] + 1e-9, "never worse than the prior");
+                    prop_assert!(bound <= model.prior_vars()[target] + 1e-9, "a bound never exceeds the prior");
                     if inside {
                         for (size, &left) in boundaries[target].vars.iter().enumerate() {
                             let (theorem, sharp) = (
@@ -103,7 +104,8 @@ proptest! {
                                 sharp_variance_bound(left, size, round.objective),
                             );
                             prop_assert!(var <= theorem + 1e-8 && var <= sharp + 1e-8);
-                            // V + σ²t ≤ σ² gives V ≤ σ²(1 − t), and e^t ≤ 1/(1 − t): the sharp bound is then the smaller.
+                            // V + σ²t ≤ σ² gives V ≤ σ²(1 − t), and e^t ≤ 1/(1 − t), so the sharp bound is then the smaller
+                            // one.
                             prop_assert!(theorem >= constants.max_var || sharp <= theorem + 1e-8, "{sharp} {theorem}");
                         }
                     }
@@ -114,21 +116,21 @@ proptest! {
     }
 }
 
-/// More rows than dimensions: Var f_S is singular, the theorem's constant infinite, and that is said.
+/// With more rows than dimensions, Var f_S is singular and the theorem's constant is reported as infinite.
 #[test]
 fn a_singular_pool_has_no_finite_constant() {
     use crate::oracle::{points, rng, uniform_rows, view};
     use homing::{Gaussian, Noise, Task, theory::Model};
     let mut rng = rng(1);
     let pool = view(&uniform_rows(&mut rng, 5, 3));
-    let linear = Task::new(points(&pool, 3), None);
+    let linear = Task::undirected(points(&pool, 3));
     let constants = Constants::of(&Model::new(linear, Noise::Std(0.5)).unwrap());
     assert_eq!(constants.least_eigenvalue, Some(0.0));
     assert_eq!(constants.theorem_factor(), Some(f64::INFINITY));
     let kernel = Gaussian::new(0.3).unwrap();
-    let constants = Constants::of(&Model::new(Task { kernel: &kernel, ..linear }, Noise::Std(0.5)).unwrap());
+    let constants = Constants::of(&Model::new(linear.kernel(&kernel), Noise::Std(0.5)).unwrap());
     assert!(constants.least_eigenvalue.unwrap() > 0.1);
     let many: Vec<f64> = (0..3000).map(f64::from).collect();
-    let large = Task { kernel: &kernel, ..Task::new(points(&many, 1), None) };
+    let large = Task::undirected(points(&many, 1)).kernel(&kernel);
     assert_eq!(Constants::of(&Model::new(large, Noise::Std(0.5)).unwrap()).boundary_factor(), None);
 }

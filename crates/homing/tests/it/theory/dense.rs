@@ -1,4 +1,4 @@
-//! Small random problems and what the paper says of them, by dense linear algebra from the definitions.
+//! Small random problems and the paper's quantities for them, by dense linear algebra from the definitions.
 
 use homing::theory::Model;
 use homing::{Embeddings, Gaussian, Kernel, Laplace, Linear, Matern, Noise, Precomputed, Task};
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::oracle::{Matrix, condition, gram, points, rng, uniform_rows, view};
 
-/// Eigenvalues and eigenvectors (as rows) of a symmetric matrix, by Jacobi's rotations.
+/// Returns the eigenvalues and eigenvectors (as rows) of a symmetric matrix, by Jacobi rotations.
 pub fn eigen(matrix: &Matrix) -> (Vec<f64>, Matrix) {
     let n = matrix.len();
     let mut a = matrix.clone();
@@ -34,7 +34,7 @@ pub fn eigen(matrix: &Matrix) -> (Vec<f64>, Matrix) {
     ((0..n).map(|i| a[i][i]).collect(), vectors)
 }
 
-/// The covariance given the exact values at some points: K − K_XI K_II⁺ K_IX.
+/// Returns the covariance given the exact values at some points: K − K_XI K_II⁺ K_IX.
 pub fn given_exactly(k: &Matrix, known: &[usize]) -> Matrix {
     let inner: Matrix = known.iter().map(|&i| known.iter().map(|&j| k[i][j]).collect()).collect();
     let (values, vectors) = eigen(&inner);
@@ -51,7 +51,7 @@ pub fn given_exactly(k: &Matrix, known: &[usize]) -> Matrix {
     out
 }
 
-/// ln |K_BB + P_B| for a list of points, which may name one twice.
+/// Returns ln |K_BB + P_B| for a list of points, which may contain duplicates.
 pub fn ln_det(k: &Matrix, of: &[usize], noise: &[f64]) -> f64 {
     let noisy: Matrix = (0..of.len())
         .map(|i| (0..of.len()).map(|j| k[of[i]][of[j]] + if i == j { noise[of[i]] } else { 0.0 }).collect())
@@ -59,7 +59,7 @@ pub fn ln_det(k: &Matrix, of: &[usize], noise: &[f64]) -> f64 {
     crate::oracle::ln_det(&noisy, &(0..of.len()).collect::<Vec<_>>(), 0.0)
 }
 
-/// A process over a pool and targets: covariances of all points, the pool first.
+/// A process over a pool and targets, with the covariances of all points, the pool first.
 pub struct Dense {
     pub kernel: Box<dyn Kernel>,
     pub pool: Vec<Vec<f64>>,
@@ -68,7 +68,7 @@ pub struct Dense {
     pub noise: Vec<f64>,
 }
 
-/// Kernels of every kind, with length scales that keep a few points in the unit cube apart.
+/// Returns a kernel of any kind, with a length scale that distinguishes a few points in the unit cube.
 pub fn random_kernel(rng: &mut ChaCha8Rng) -> Box<dyn Kernel> {
     let length = rng.random_range(0.15..0.4);
     match rng.random_range(0..6) {
@@ -81,8 +81,8 @@ pub fn random_kernel(rng: &mut ChaCha8Rng) -> Box<dyn Kernel> {
 }
 
 impl Dense {
-    /// `rows` in the pool, `extra` targets; with `inside` the pool is among the targets. Half of the problems have a noise
-    /// for each row.
+    /// Creates a random problem with `rows` rows in the pool and `extra` targets. With `inside`, the pool is among the
+    /// targets. Half of the problems have noise per row.
     pub fn random(seed: u64, rows: usize, extra: usize, inside: bool) -> Self {
         let mut rng = rng(seed);
         let dim = rng.random_range(1..5);
@@ -103,11 +103,7 @@ impl Dense {
     pub fn model<T>(&self, f: impl FnOnce(&Model<'_>) -> T) -> T {
         let dim = self.pool[0].len();
         let (pool, targets) = (view(&self.pool), view(&self.targets));
-        let task = Task {
-            kernel: &*self.kernel,
-            noise_vars: Some(&self.noise),
-            ..Task::new(points(&pool, dim), Some(points(&targets, dim)))
-        };
+        let task = Task::new(points(&pool, dim), points(&targets, dim)).kernel(&*self.kernel).noise_vars(&self.noise);
         f(&Model::new(task, Noise::Std(self.noise[0].sqrt())).unwrap())
     }
 
@@ -115,34 +111,35 @@ impl Dense {
         0..self.pool.len()
     }
 
-    /// The targets' places in `k`.
-    pub fn asked(&self) -> Vec<usize> {
+    /// Returns the targets' positions in `k`.
+    pub fn target_positions(&self) -> Vec<usize> {
         (self.pool.len()..self.k.len()).collect()
     }
 
-    /// The covariance given noisy observations of pool rows.
+    /// Returns the covariance given noisy observations of pool rows.
     pub fn given(&self, observed: &[usize]) -> Matrix {
         observed.iter().fold(self.k.clone(), |k, &j| condition(&k, j, self.noise[j]))
     }
 
-    /// I(f_A; y_B | y_D) = ½ ln( |Var(y_B | D)| / |Var(y_B | f_A, D)| ).
+    /// Returns I(f_A; y_B | y_D) = ½ ln( |Var(y_B | D)| / |Var(y_B | f_A, D)| ).
     pub fn about_targets(&self, batch: &[usize], observed: &[usize]) -> f64 {
         let k = self.given(observed);
-        0.5 * (ln_det(&k, batch, &self.noise) - ln_det(&given_exactly(&k, &self.asked()), batch, &self.noise))
+        let after = given_exactly(&k, &self.target_positions());
+        0.5 * (ln_det(&k, batch, &self.noise) - ln_det(&after, batch, &self.noise))
     }
 
-    /// I(f_B; y_B | y_D) = ½ ln |I + P⁻¹ Var(f_B | D)|.
+    /// Returns I(f_B; y_B | y_D) = ½ ln |I + P⁻¹ Var(f_B | D)|.
     pub fn about_itself(&self, batch: &[usize], observed: &[usize]) -> f64 {
         let own: f64 = batch.iter().map(|&x| self.noise[x].ln()).sum();
         0.5 * (ln_det(&self.given(observed), batch, &self.noise) - own)
     }
 
-    /// Γ_n.
+    /// Returns Γ_n.
     pub fn objective(&self, observed: &[usize]) -> f64 {
         self.rows().map(|x| self.about_targets(&[x], observed)).fold(0.0, f64::max)
     }
 
-    /// ITL's picks: the row with the largest objective, each row at most once unless `repeat`.
+    /// Returns ITL's picks: the row with the largest objective, each row at most once unless `repeat`.
     pub fn itl(&self, count: usize, repeat: bool) -> Vec<usize> {
         let mut picks: Vec<usize> = Vec::new();
         for _ in 0..count {
@@ -154,19 +151,19 @@ impl Dense {
         picks
     }
 
-    /// η²_S of every target.
+    /// Returns η²_S of every target.
     pub fn irreducible(&self) -> Vec<f64> {
         let k = given_exactly(&self.k, &self.rows().collect::<Vec<_>>());
-        self.asked().into_iter().map(|a| k[a][a]).collect()
+        self.target_positions().into_iter().map(|a| k[a][a]).collect()
     }
 
-    /// γ_n by enumeration.
+    /// Returns γ_n, by enumeration.
     pub fn capacity(&self, n: usize, repeat: bool) -> f64 {
         let size = if repeat { n } else { n.min(self.pool.len()) };
         lists(self.pool.len(), size, repeat).iter().map(|x| self.about_itself(x, &[])).fold(0.0, f64::max)
     }
 
-    /// max over S ∪ A of the prior variance, and of it with the noise.
+    /// Returns the largest prior variance over S ∪ A, and the largest sum of it and the noise.
     pub fn most(&self) -> (f64, f64) {
         let var = |i: usize| self.k[i][i];
         let total = |i: usize| self.k[i][i] + self.noise.get(i).copied().unwrap_or(self.noise[0]);
@@ -174,14 +171,14 @@ impl Dense {
         (all().map(var).fold(0.0, f64::max), all().map(total).fold(0.0, f64::max))
     }
 
-    /// λ_min(Var f_S).
+    /// Returns λ_min(Var f_S).
     pub fn least_eigenvalue(&self) -> f64 {
         let inner: Matrix = self.rows().map(|i| self.k[i][..self.pool.len()].to_vec()).collect();
         eigen(&inner).0.into_iter().fold(f64::INFINITY, f64::min)
     }
 }
 
-/// All lists of exactly `size` of `rows` in rising order; `repeat` lets a row appear again.
+/// Returns all increasing lists of exactly `size` of `rows` rows. With `repeat`, a row may occur more than once.
 pub fn lists(rows: usize, size: usize, repeat: bool) -> Vec<Vec<usize>> {
     if size == 0 {
         return vec![Vec::new()];
@@ -193,7 +190,7 @@ pub fn lists(rows: usize, size: usize, repeat: bool) -> Vec<Vec<usize>> {
     lists(rows, size - 1, repeat).into_iter().flat_map(longer).collect()
 }
 
-/// All subsets of a list.
+/// Returns all subsets of a list.
 pub fn subsets(of: &[usize]) -> Vec<Vec<usize>> {
     (0..1u32 << of.len())
         .map(|mask| of.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1).map(|(_, &x)| x).collect())
@@ -214,11 +211,7 @@ fn a_precomputed_kernel_gives_the_numbers_of_the_kernel_it_was_computed_from() {
     let flat: Vec<f64> = dense.k.concat();
     let kernel = Precomputed::new(Embeddings::new(&flat[..], size).unwrap()).unwrap();
     let (pool, targets) = (Precomputed::points(0..6), Precomputed::points(6..9));
-    let task = Task {
-        kernel: &kernel,
-        noise_vars: Some(&dense.noise),
-        ..Task::new(points(&pool, 1), Some(points(&targets, 1)))
-    };
+    let task = Task::new(points(&pool, 1), points(&targets, 1)).kernel(&kernel).noise_vars(&dense.noise);
     let model = Model::new(task, Noise::Std(dense.noise[0].sqrt())).unwrap();
     dense.model(|want| {
         assert!((model.objective().value - want.objective().value).abs() < 1e-9);

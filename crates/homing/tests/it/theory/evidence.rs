@@ -1,17 +1,18 @@
-//! The noise that values speak for.
+//! Estimates of the noise from values.
 
-use homing::{Linear, Matern, fit_noise};
+use homing::diagnose::fit_noise;
+use homing::{Linear, Matern};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::oracle::{Matrix, gram, points, rng, uniform_rows, view};
 
-/// A standard normal number, near enough: the sum of twelve uniform ones.
+/// Returns an approximately standard normal number: the sum of twelve uniform ones.
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     (0..12).map(|_| rng.random_range(-0.5..0.5)).sum()
 }
 
-/// −½ yᵀC⁻¹y − ½ ln|C| − n/2·ln 2π for C = s²(K + ρ²I) and centred y, by elimination.
+/// Returns −½ yᵀC⁻¹y − ½ ln|C| − n/2·ln 2π for C = s²(K + ρ²I) and centred y, by elimination.
 fn ln_likelihood(k: &Matrix, y: &[f64], noise_var: f64, scale: f64) -> f64 {
     let n = y.len();
     let mean = y.iter().sum::<f64>() / n as f64;
@@ -44,14 +45,14 @@ fn the_fit_is_the_maximum_of_the_likelihood() {
     let at = |noise_var: f64, scale: f64| ln_likelihood(&k, &y, noise_var, scale);
     let best = at(fit.noise_var, fit.scale);
     assert!((best - fit.ln_likelihood).abs() < 1e-8, "{best} {}", fit.ln_likelihood);
-    assert!(!fit.at_edge && fit.rows == 40, "{fit:?}");
+    assert!(!fit.is_at_edge && fit.rows == 40, "{fit:?}");
     for factor in [0.2, 0.8, 0.99, 1.01, 1.25, 5.0] {
         assert!(at(fit.noise_var * factor, fit.scale) < best && at(fit.noise_var, fit.scale * factor) < best);
         assert!(at(fit.noise_var * factor, fit.scale / factor) < best);
     }
 }
 
-/// Values drawn from the model itself, for several noises and more rows than are looked at.
+/// Values drawn from the model itself, for several noises and more rows than the fit uses.
 #[test]
 fn the_noise_of_drawn_values_is_found() {
     for (seed, noise_var) in [(2, 0.01f64), (3, 0.3), (4, 5.0)] {
@@ -67,7 +68,8 @@ fn the_noise_of_drawn_values_is_found() {
             .collect();
         let fit = fit_noise(&Linear, points(&flat, 8), &y, 0).unwrap();
         assert_eq!(fit.rows, 1024);
-        // In the values' own units the noise is known to a few per cent; eight weights fix the scale no better than by half.
+        // In the values' own units, the noise is estimated to a few per cent. Eight weights determine the scale only to
+        // about a half.
         let drawn = scale * scale * noise_var;
         assert!((fit.noise_var * fit.scale / drawn - 1.0).abs() < 0.15, "{noise_var}: {fit:?}");
         let norm = weights.iter().map(|w| w * w).sum::<f64>() / 8.0;
@@ -75,9 +77,9 @@ fn the_noise_of_drawn_values_is_found() {
     }
 }
 
-/// Classes as columns of ones and zeros; values without signal end at the edge.
+/// Classes as columns of ones and zeros, and values without signal.
 #[test]
-fn labels_are_columns_and_noise_alone_is_said_to_be_noise() {
+fn labels_are_columns_and_pure_noise_is_recognised() {
     let mut rng = rng(5);
     let rows = uniform_rows(&mut rng, 200, 4);
     let flat = view(&rows);
@@ -85,7 +87,7 @@ fn labels_are_columns_and_noise_alone_is_said_to_be_noise() {
     let class = |x: &[f64]| usize::from(x[0] > 0.0) + usize::from(x[1] > 0.5);
     let one_hot: Vec<f64> = rows.iter().flat_map(|x| (0..3).map(move |c| f64::from(u8::from(class(x) == c)))).collect();
     let fit = fit_noise(&kernel, points(&flat, 4), &one_hot, 0).unwrap();
-    assert!(fit.noise_var < 1.0 && !fit.at_edge, "{fit:?}");
+    assert!(fit.noise_var < 1.0 && !fit.is_at_edge, "{fit:?}");
     let noise: Vec<f64> = (0..200).map(|_| normal(&mut rng)).collect();
     let fit = fit_noise(&kernel, points(&flat, 4), &noise, 0).unwrap();
     assert!(fit.noise_var > 3.0, "{fit:?}");

@@ -1,4 +1,4 @@
-//! Appendix D.5: the facts that the proofs lean on.
+//! Appendix D.5: the facts on which the proofs are based.
 
 use proptest::prelude::*;
 use rand::RngExt;

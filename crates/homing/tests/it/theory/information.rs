@@ -1,4 +1,4 @@
-//! Information: the steps that every proof takes (Appendices B to E), and the model's numbers against their definitions.
+//! Information: the steps of every proof (Appendices B to E), and the model's numbers compared with their definitions.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::dense::{Dense, given_exactly, ln_det, subsets};
 proptest! {
     #![proptest_config(crate::oracle::cases(96))]
 
-    /// σ²_0, σ²_n, η²_S, I(f_A; y_x | D) and Γ_n are those of dense conditioning.
+    /// σ²_0, σ²_n, η²_S, I(f_A; y_x | D) and Γ_n equal those of dense conditioning.
     #[test]
     fn the_model_is_the_dense_process(seed in any::<u64>(), rows in 2usize..9, extra in 1usize..5, inside: bool) {
         let dense = Dense::random(seed, rows, extra, inside);
@@ -16,7 +16,7 @@ proptest! {
             let after = model.given(&picks).unwrap();
             let k = dense.given(&picks);
             let floors = dense.irreducible();
-            for (i, a) in dense.asked().into_iter().enumerate() {
+            for (i, a) in dense.target_positions().into_iter().enumerate() {
                 prop_assert!((model.prior_vars()[i] - dense.k[a][a]).abs() < 1e-10);
                 prop_assert!((after.target_vars()[i] - k[a][a]).abs() < 1e-9);
                 prop_assert!((model.irreducible_vars().unwrap()[i] - floors[i]).abs() < 1e-8);
@@ -31,7 +31,7 @@ proptest! {
         })?;
     }
 
-    /// The model's own picks are ITL's, and a row observed twice is observed twice.
+    /// The model's next pick is ITL's, and a row may be observed twice.
     #[test]
     fn the_next_pick_is_itl_s(seed in any::<u64>(), rows in 3usize..9) {
         let dense = Dense::random(seed, rows, 2, false);
@@ -42,14 +42,14 @@ proptest! {
             prop_assert!((next.value - dense.about_targets(&[picks[1]], &picks[..1])).abs() < 1e-8);
             let twice = model.given(&[1, 1]).unwrap();
             let k = dense.given(&[1, 1]);
-            for (var, a) in twice.target_vars().into_iter().zip(dense.asked()) {
+            for (var, a) in twice.target_vars().into_iter().zip(dense.target_positions()) {
                 prop_assert!((var - k[a][a]).abs() < 1e-9);
             }
             Ok(())
         })?;
     }
 
-    /// Appendix B.2: ½ (ln|Var y| − ln|Var(y | f)|) is ½ ln|I + P⁻¹K|. Appendix C: F is monotone and not negative, and its
+    /// Appendix B.2: ½ (ln|Var y| − ln|Var(y | f)|) = ½ ln|I + P⁻¹K|. Appendix C: F is monotone and not negative, and its
     /// marginal gain is ITL's objective (the chain rule).
     #[test]
     fn information_is_monotone_and_chains(seed in any::<u64>(), rows in 2usize..7) {
@@ -66,8 +66,7 @@ proptest! {
         }
         let direct: f64 = {
             let k = dense.given(observed);
-            let known: Vec<usize> = batch.to_vec();
-            let after = given_exactly(&k, &known);
+            let after = given_exactly(&k, batch);
             0.5 * (ln_det(&k, batch, &dense.noise) - ln_det(&after, batch, &dense.noise))
         };
         prop_assert!((dense.about_itself(batch, observed) - direct).abs() < 1e-7);
@@ -86,7 +85,7 @@ proptest! {
         }
     }
 
-    /// Theorem D.1 (v), the data processing inequality: I(f_A; y_X) ≤ I(f_X; y_X) for any A; and Lemma D.6 (i): more targets,
+    /// Theorem D.1 (v), the data-processing inequality: I(f_A; y_X) ≤ I(f_X; y_X) for any A. Lemma D.6 (i): more targets,
     /// more information.
     #[test]
     fn no_targets_are_told_more_than_the_function(seed in any::<u64>(), rows in 2usize..7) {
@@ -95,7 +94,7 @@ proptest! {
             let about = dense.about_targets(x, &[]);
             prop_assert!(about <= dense.about_itself(x, &[]) + 1e-8);
             let k = &dense.k;
-            for a in dense.asked() {
+            for a in dense.target_positions() {
                 let one = given_exactly(k, &[a]);
                 let alone = 0.5 * (ln_det(k, x, &dense.noise) - ln_det(&one, x, &dense.noise));
                 prop_assert!(alone <= about + 1e-8);
@@ -103,8 +102,8 @@ proptest! {
         }
     }
 
-    /// With S ⊆ A, conditioning never raises what an observation tells: D ⊥ y_x | f_A (Theorem D.1 (i), Lemma D.6 (ii)), and
-    /// so what a batch tells is at most the sum of what its rows tell.
+    /// With S ⊆ A, conditioning never increases the information in an observation: D ⊥ y_x | f_A (Theorem D.1 (i), Lemma
+    /// D.6 (ii)). The information in a batch is therefore at most the sum over its rows.
     #[test]
     fn with_the_pool_among_the_targets_information_falls(seed in any::<u64>(), rows in 3usize..7) {
         let dense = Dense::random(seed, rows, 1, true);
@@ -118,19 +117,20 @@ proptest! {
         }
     }
 
-    /// Appendix E: I(f_A; y_x | D) ≥ mean_a I(f_a; y_x | D) = −mean_a ½ ln(1 − Cor(f_a, y_x | D)²), and Jensen's step (iii).
+    /// Appendix E: I(f_A; y_x | D) ≥ mean_a I(f_a; y_x | D) = −mean_a ½ ln(1 − Cor(f_a, y_x | D)²), and step (iii), by
+    /// Jensen's inequality.
     #[test]
     fn ctl_bounds_itl_from_below(seed in any::<u64>(), rows in 2usize..7, extra in 1usize..4) {
         let dense = Dense::random(seed, rows, extra, false);
         let k = dense.given(&[0]);
         for x in 1..rows {
             let total = k[x][x] + dense.noise[x];
-            let squares: Vec<f64> = dense.asked().into_iter().map(|a| k[a][x].powi(2) / (k[a][a] * total)).collect();
+            let squares: Vec<f64> = dense.target_positions().into_iter().map(|a| k[a][x].powi(2) / (k[a][a] * total)).collect();
             let single = |a: usize| {
                 let after = given_exactly(&k, &[a]);
                 0.5 * (total / (after[x][x] + dense.noise[x])).ln()
             };
-            let mean = dense.asked().into_iter().map(single).sum::<f64>() / extra as f64;
+            let mean = dense.target_positions().into_iter().map(single).sum::<f64>() / extra as f64;
             let by_correlation = -0.5 * squares.iter().map(|c| (-c).ln_1p()).sum::<f64>() / extra as f64;
             prop_assert!((mean - by_correlation).abs() < 1e-8);
             prop_assert!(dense.about_targets(&[x], &[0]) >= mean - 1e-8);
@@ -140,8 +140,9 @@ proptest! {
     }
 }
 
-/// Targets so close that their kernel matrix is singular to f64: known in the order of their variance, they leave no
-/// nonsense behind. Adding targets never lowers what a row tells about them, and it never tells more than about itself.
+/// Targets so close that their kernel matrix is numerically singular: eliminated in the order of their variance, they give
+/// valid results. More targets never lower a row's information about them, which never exceeds its information about
+/// itself.
 #[test]
 fn targets_that_nearly_depend_on_one_another_do_no_harm() {
     use crate::oracle::points;
@@ -151,7 +152,7 @@ fn targets_that_nearly_depend_on_one_another_do_no_harm() {
     let pool: Vec<f64> = (0..60).map(|i| f64::from(i) / 40.0).collect();
     let gains = |count: usize| {
         let targets: Vec<f64> = (0..count).map(|i| 0.1 + 0.6 * i as f64 / (count - 1) as f64).collect();
-        let task = Task { kernel: &kernel, ..Task::new(points(&pool, 1), Some(points(&targets, 1))) };
+        let task = Task::new(points(&pool, 1), points(&targets, 1)).kernel(&kernel);
         Model::new(task, Noise::Std(0.1)).unwrap().gains()
     };
     let (few, many) = (gains(3), gains(121));
@@ -159,6 +160,6 @@ fn targets_that_nearly_depend_on_one_another_do_no_harm() {
     for (row, (few, many)) in few.iter().zip(&many).enumerate() {
         assert!(*many >= few - 1e-6 && *many <= most + 1e-9, "row {row}: {few} {many}");
     }
-    // A row between the targets tells about them all that it tells.
+    // All information in a row between the targets is about them.
     assert!((many[22] - most).abs() < 1e-6, "{} {most}", many[22]);
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::dense::{Dense, eigen, given_exactly, lists};
 use crate::oracle::Matrix;
 
-/// The rows of undirected ITL by the definition (Lemma D.7), repeated ones allowed.
+/// Returns the rows of undirected ITL by the definition (Lemma D.7), which may repeat.
 fn undirected(dense: &Dense, count: usize) -> Vec<usize> {
     let mut picks: Vec<usize> = Vec::new();
     for _ in 0..count {
@@ -20,8 +20,8 @@ fn undirected(dense: &Dense, count: usize) -> Vec<usize> {
 proptest! {
     #![proptest_config(crate::oracle::cases(48))]
 
-    /// Definition D.3 (Eq. 9): the set found has what it promises, is no larger than need be by more than greedy allows, and
-    /// none of its rows can be left out.
+    /// Definition D.3 (Eq. 9): the set found reaches its goal, is at least as large as the smallest such set, and none of
+    /// its rows can be removed.
     #[test]
     fn a_boundary_carries_what_the_pool_knows(seed in any::<u64>(), rows in 2usize..8, share in 0.05f64..0.9) {
         let dense = Dense::random(seed, rows, 2, false);
@@ -29,7 +29,7 @@ proptest! {
         let all: Vec<usize> = dense.rows().collect();
         let a = rows;
         let (start, end) = (dense.given(&observed)[a][a], dense.given(&[&observed[..], &all].concat())[a][a]);
-        // Between what the whole pool, each row once more, leaves and what is there: a goal that can be reached.
+        // A goal that can be reached: between the variance given the whole pool and the current variance.
         let goal = end + share * (start - end) + 1e-9;
         let left = |batch: &[usize]| dense.given(&[&observed, batch].concat())[a][a];
         dense.model(|model| {
@@ -56,7 +56,7 @@ proptest! {
         })?;
     }
 
-    /// Lemma D.7 (Eq. 14): k rows of undirected ITL leave at most 2σ̃²·γ_k/k anywhere in S; its proof has γ_{k+1}/(k+1).
+    /// Lemma D.7 (Eq. 14): k rows of undirected ITL leave at most 2σ̃²·γ_k/k anywhere in S; its proof shows γ_{k+1}/(k+1).
     #[test]
     fn undirected_itl_learns_the_pool(seed in any::<u64>(), rows in 2usize..6) {
         let dense = Dense::random(seed, rows, 1, true);
@@ -71,14 +71,14 @@ proptest! {
         dense.model(|model| {
             let none = vec![0.0; rows + 1];
             let found = undirected_boundary(model, &none, 4, true).unwrap();
-            // Rows that tie may come in another order.
+            // Tied rows may come in another order.
             prop_assert!((dense.about_itself(&found, &[]) - dense.about_itself(&picks, &[])).abs() < 1e-9);
             Ok(())
         })?;
     }
 
-    /// Lemma D.8 (Eq. 15 and 16) and every step of its proof: total variance, zᵀVz ≤ d·zᵀdiag(V)z, ‖z‖² ≤ ‖k‖²/λ²_min,
-    /// ‖k‖² ≤ dσ⁴.
+    /// Lemma D.8 (Eq. 15 and 16) and each step of its proof: total variance, zᵀVz ≤ d·zᵀdiag(V)z, ‖z‖² ≤ ‖k‖²/λ²_min, ‖k‖²
+    /// ≤ dσ⁴.
     #[test]
     fn knowing_the_pool_is_knowing_what_can_be_known(seed in any::<u64>(), rows in 2usize..6, count in 1usize..8) {
         let dense = Dense::random(seed, rows, 2, false);
@@ -93,7 +93,7 @@ proptest! {
         let floors = dense.irreducible();
         let inner: Matrix = dense.rows().map(|i| dense.k[i][..rows].to_vec()).collect();
         let (values, vectors) = eigen(&inner);
-        for (i, a) in dense.asked().into_iter().enumerate() {
+        for (i, a) in dense.target_positions().into_iter().enumerate() {
             prop_assert!(after[a][a] <= floors[i] + epsilon + 1e-9);
             let k: Vec<f64> = dense.rows().map(|x| dense.k[a][x]).collect();
             let z: Vec<f64> = dense
@@ -123,9 +123,9 @@ proptest! {
         let (observed, batch) = ([rows - 1], &undirected(&dense, size)[..]);
         let (before, after) = (dense.given(&observed), dense.given(&[&observed, batch].concat()));
         let objective = dense.objective(&observed);
-        for (a, floor) in dense.asked().into_iter().zip(dense.irreducible()) {
+        for (a, floor) in dense.target_positions().into_iter().zip(dense.irreducible()) {
             let epsilon = (after[a][a] - floor).max(0.0);
-            // I(f_x; y_B | D) = ½ ln( Var(f_x | D) / Var(f_x | y_B, D) ): infinite for what is known exactly.
+            // I(f_x; y_B | D) = ½ ln( Var(f_x | D) / Var(f_x | y_B, D) ) is infinite if f_x is known exactly.
             if after[a][a] < 1e-9 {
                 continue;
             }
@@ -142,8 +142,8 @@ proptest! {
         }
     }
 
-    /// Lemma D.4 (Eq. 10 and 11): k is the smallest with γ_k/k below its bound, and the k rows of undirected ITL are then an
-    /// ε-approximate Markov boundary of every target, whatever else was observed.
+    /// Lemma D.4 (Eq. 10 and 11): k is the smallest number with γ_k/k below its bound. The k rows of undirected ITL are
+    /// then an ε-approximate Markov boundary of every target, whatever else was observed.
     #[test]
     fn a_boundary_of_the_promised_size_exists(seed in any::<u64>(), rows in 1usize..3, slack in 0.5f64..4.0) {
         let dense = Dense::random(seed, rows, 2, true);
@@ -152,7 +152,7 @@ proptest! {
         dense.model(|model| {
             let constants = Constants::of(model);
             let c = constants.boundary_factor().unwrap();
-            // An ε that a handful of rows reach.
+            // An ε that a handful of rows reaches.
             let epsilon = slack * c * dense.capacity(3, true) / 3.0;
             let size = boundary_size(&constants, epsilon, |k| dense.capacity(k, true)).unwrap();
             let enough = |k: usize| dense.capacity(k, true) / k as f64 <= epsilon / c;
@@ -162,7 +162,7 @@ proptest! {
             prop_assert!(found.len() <= size);
             for observed in [vec![], vec![0]] {
                 let after = dense.given(&[observed, found.clone()].concat());
-                for (a, goal) in dense.asked().into_iter().zip(&goals) {
+                for (a, goal) in dense.target_positions().into_iter().zip(&goals) {
                     prop_assert!(after[a][a] <= goal + 1e-9);
                 }
             }

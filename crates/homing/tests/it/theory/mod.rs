@@ -1,4 +1,4 @@
-//! The paper's second half: every number against its definition, every step of a proof as a law over random problems.
+//! The paper's theory: every number compared with its definition, and every step of a proof as a law over random problems.
 
 mod agnostic;
 mod capacity;

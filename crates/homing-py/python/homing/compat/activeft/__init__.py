@@ -1,8 +1,9 @@
-"""Homing behind the names, arguments and return values of activeft 0.1.1.
+"""Homing with the names, arguments and return values of activeft 0.1.1.
 
-``import homing.compat.activeft as activeft`` runs code that was written for it. By default the picks are Homing's: in float64, without
-repetition, over the whole data set instead of a tournament of mini batches, with ρ² inside ITL's ratio. ``strict=True`` computes
-activeft's own formulas, repetition included, to compare with. torch is needed only where its tensors or models are handed in.
+``import homing.compat.activeft as activeft`` runs code that was written for activeft. By default, the picks are Homing's: they
+are computed in float64, without repetition, over the whole data set instead of a tournament of mini-batches, and with ρ² in
+ITL's ratio. ``strict=True`` computes activeft's own formulas for comparison; rows may then repeat. torch is needed only for
+tensors and models.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(0)

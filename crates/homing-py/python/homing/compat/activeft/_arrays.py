@@ -1,4 +1,4 @@
-"""Between what activeft's users hold and NumPy: tensors come back as tensors, arrays as arrays."""
+"""Converts between tensors and NumPy: results for tensors are tensors, and results for arrays are arrays."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ def is_tensor(x: Any) -> bool:
 
 
 def to_numpy(x: Any) -> Array:
-    """A matrix of floats; bfloat16 and float16 widen to float32."""
+    """Returns an array of floats; bfloat16 and float16 are widened to float32."""
     if is_tensor(x):
         x = x.detach().cpu()
         x = x if str(x.dtype) in ("torch.float32", "torch.float64") else x.float()
         return np.ascontiguousarray(x.numpy())
     if hasattr(x, "__dataframe__"):
-        raise TypeError(f"the data came as a {type(x).__name__}; an array of its numbers is wanted, in the data set's columns")
+        raise TypeError(f"the data came as a {type(x).__name__}; an array of its numbers is needed, with the data set's columns")
     array = np.asarray(x)
     if array.dtype in (np.float32, np.float64):
         return np.ascontiguousarray(array)
     try:
         return np.ascontiguousarray(array.astype(np.float32))
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"the data came as {array.dtype}; floats are wanted") from None
+        raise TypeError(f"the data came as {array.dtype}; floats are needed") from None
 
 
 def rows_of(dataset: Any) -> Any:
-    """All rows of a data set, as one tensor or array."""
+    """Returns all rows of a data set as one tensor or array."""
     if isinstance(dataset, np.ndarray) or is_tensor(dataset):
         return dataset
-    unfit = TypeError(f"the data set came as a {type(dataset).__name__}; one that is indexed by row numbers is wanted")
-    # Tables have columns in the place of rows.
+    unfit = TypeError(f"the data set came as a {type(dataset).__name__}; one that is indexed by row numbers is needed")
+    # Indexing a table returns columns, not rows.
     if isinstance(dataset, Mapping) or hasattr(dataset, "__dataframe__"):
         raise unfit
     try:
@@ -54,7 +54,7 @@ def rows_of(dataset: Any) -> Any:
 
 
 def joined(a: Any, b: Any) -> Any:
-    """Rows of one, then rows of the other."""
+    """Returns the rows of `a` followed by those of `b`."""
     if is_tensor(a):
         import torch
 
@@ -63,7 +63,7 @@ def joined(a: Any, b: Any) -> Any:
 
 
 def in_batches(f: Callable[[Any], Any], model: Any, data: Any, size: int) -> Any:
-    """What a model makes of data, batch by batch, on the model's device and without gradients."""
+    """Applies `f` to data in batches, on the model's device and without gradients."""
     import torch
 
     data = data if is_tensor(data) else torch.as_tensor(np.asarray(data))
@@ -82,12 +82,12 @@ def softmax(logits: Array) -> Array:
 
 
 def probabilities(model: Any, data: Any) -> Array:
-    """softmax(model(x)) of every row, as float64."""
+    """Returns softmax(model(x)) of every row, as float64."""
     return softmax(to_numpy(in_batches(model, model, data, 100)).astype(np.float64))
 
 
 class Picks(np.ndarray[Any, Any]):
-    """Row numbers that index, and that unpack to everything that was returned with them.
+    """Row numbers that can be used as an index, and that unpack to all returned values.
 
     >>> rows = np.array([3, 1])
     >>> picks = Picks.of(rows, (rows, np.array([0.5, 0.2])))
@@ -116,7 +116,7 @@ class Picks(np.ndarray[Any, Any]):
 
 @functools.cache
 def _tensor_picks() -> Any:
-    """The same for tensors."""
+    """Returns the class that does for tensors what :class:`Picks` does for arrays."""
     torch: Any = importlib.import_module("torch")
 
     class TensorPicks(torch.Tensor):  # type: ignore[misc]
@@ -136,7 +136,7 @@ def _tensor_picks() -> Any:
 
 
 def picks(indices: Array, parts: tuple[Any, ...], like: Any) -> Any:
-    """Parts that also index as the indices do, tensors where `like` is one."""
+    """Returns parts that can also be used as the index `indices`; as a tensor if `like` is a tensor."""
     if not is_tensor(like):
         return Picks.of(indices, parts)
     import torch
@@ -147,7 +147,7 @@ def picks(indices: Array, parts: tuple[Any, ...], like: Any) -> Any:
 
 
 def pair(indices: Array, values: Array, like: Any) -> Any:
-    """(indices, values) of the kind that the data was, which also index as the indices do."""
+    """Returns (indices, values), which can also be used as the index `indices`; as tensors if `like` is a tensor."""
     if not is_tensor(like):
         return picks(indices, (indices, values), like)
     import torch

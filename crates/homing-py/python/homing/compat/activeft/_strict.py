@@ -1,4 +1,4 @@
-"""activeft's own formulas, to compare with: no ρ² in ITL's ratio, and rows may repeat."""
+"""Computes activeft's own formulas for comparison: ITL's ratio has no ρ², and rows may repeat."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Array = npt.NDArray[np.float64]
 
 
 class Process:
-    """Covariances of the rows S and the targets A, given the picks so far."""
+    """The covariances of the rows S and the targets A, given the picks so far."""
 
     def __init__(self, covariance: Array, rows: int) -> None:
-        """`covariance` is that of [S; A]; where there are no targets, the rows are their own."""
+        """`covariance` is that of [S; A]; without targets, the rows are the targets."""
         self.joint, self.rows = np.array(covariance, dtype=np.float64), rows
 
     @property
@@ -44,8 +44,8 @@ class Process:
 def itl(process: Process, noise_var: float) -> Array:
     """½ max(0, ln(k_xx / (k_xx − k_xA (K_AA + ρ²I)⁻¹ k_Ax)))."""
     noisy = process.target_cov + noise_var * np.eye(len(process.target_cov))
-    told = np.einsum("xa,ax->x", process.cross, np.linalg.solve(noisy, process.cross.T))
-    gain: Array = 0.5 * np.maximum(np.log(process.var / (process.var - told)), 0.0)
+    explained = np.einsum("xa,ax->x", process.cross, np.linalg.solve(noisy, process.cross.T))
+    gain: Array = 0.5 * np.maximum(np.log(process.var / (process.var - explained)), 0.0)
     return gain
 
 
@@ -56,8 +56,8 @@ def vtl(process: Process, noise_var: float) -> Array:
 
 def lazy_vtl(process: Process, noise_var: float) -> Array:
     """Σ_a k_ax² / (k_xx + ρ²)."""
-    told: Array = (process.cross**2).sum(axis=1) / (process.var + noise_var)
-    return told
+    explained: Array = (process.cross**2).sum(axis=1) / (process.var + noise_var)
+    return explained
 
 
 def ctl(process: Process, noise_var: float) -> Array:
@@ -83,7 +83,7 @@ Formula = Callable[[Process, float], Array]
 def choose(
     formula: Formula, covariance: Array, rows: int, count: int, noise_var: float, sequential: bool = True
 ) -> tuple[npt.NDArray[np.int64], Array]:
-    """Picks with repetition, each conditioned on before the next; or the best of one scoring."""
+    """Picks rows one after another, conditioned on the earlier ones, or the best rows of one scoring if not `sequential`."""
     process = Process(covariance, rows)
     if not sequential:
         values = formula(process, noise_var)

@@ -1,4 +1,4 @@
-"""activeft's loader of the next batch."""
+"""activeft's data loader, which chooses the next batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from homing.compat.activeft.acquisition_functions import VTL, AcquisitionFunctio
 
 
 class ActiveDataLoader:
-    """Chooses the next batch of a data set by an acquisition function.
+    """Chooses the next batch of a data set with an acquisition function.
 
     ``batch = dataset[loader.next(model)]`` and ``indices, values = loader.next(model)`` both work.
     """
@@ -41,7 +41,7 @@ class ActiveDataLoader:
         strict: bool = False,
         seed: int | None = None,
     ) -> ActiveDataLoader:
-        """VTL if there is a target or will be one, else undirected VTL."""
+        """Creates a loader that uses VTL, or undirected VTL if there is no target and `force_targeted` is False."""
         shared: dict[str, Any] = {
             "mini_batch_size": mini_batch_size,
             "embedding_batch_size": embedding_batch_size,
@@ -59,11 +59,11 @@ class ActiveDataLoader:
         return cls(dataset, batch_size, function, device)
 
     def next(self, model: Any = None) -> Any:
-        """The next batch as (indices, values)."""
+        """Returns the next batch as (indices, values)."""
         return self.acquisition_function.select(self.batch_size, model, self.dataset, self.device)
 
     def with_target(self, target: Any) -> ActiveDataLoader:
-        """This loader with another target."""
+        """Replaces the target of this loader and returns the loader."""
         if not isinstance(self.acquisition_function, Targeted):
             raise AssertionError("Acquisition function must be targeted")
         self.acquisition_function.set_target(target)

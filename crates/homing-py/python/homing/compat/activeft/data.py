@@ -1,4 +1,4 @@
-"""activeft's data sets over inputs."""
+"""activeft's data sets of inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Dataset:
-    """Inputs: ``len(dataset)`` of them, ``dataset[i]`` one or some; a class to inherit from, too."""
+    """A data set of inputs. ``dataset[i]`` returns one or several; subclasses may override it and ``len(dataset)``."""
 
     def __init__(self, data: Any = ()) -> None:
         self.data = data
@@ -19,7 +19,7 @@ class Dataset:
 
 
 class InputDataset(Dataset):
-    """The inputs of a data set of (input, label)."""
+    """The inputs of a data set of (input, label) pairs."""
 
     def __init__(self, dataset: Any) -> None:
         super().__init__(dataset)

@@ -1,4 +1,4 @@
-"""What activeft asks of models."""
+"""The interfaces that activeft's models implement."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 
 class Model(Protocol):
-    """A torch module, or what looks like one."""
+    """A torch module, or an object with the same methods."""
 
     def __call__(self, x: Any) -> Any: ...
 
@@ -17,21 +17,21 @@ class Model(Protocol):
 
 @runtime_checkable
 class ModelWithEmbedding(Protocol):
-    """``embed(x)``: one embedding a row."""
+    """A model with ``embed(x)``, which returns one embedding per row."""
 
     def embed(self, x: Any) -> Any: ...
 
 
 @runtime_checkable
 class ModelWithLatentCovariance(ModelWithEmbedding, Protocol):
-    """``latent_covariance()``: Σ of k(x, x′) = φ(x)ᵀΣφ(x′)."""
+    """A model with ``latent_covariance()``, which returns Σ of k(x, x′) = φ(x)ᵀΣφ(x′)."""
 
     def latent_covariance(self) -> Any: ...
 
 
 @runtime_checkable
 class ModelWithKernel(Protocol):
-    """``kernel(x1, x2)``: the kernel matrix of two lists of rows."""
+    """A model with ``kernel(x1, x2)``, which returns the kernel matrix of two lists of rows."""
 
     def kernel(self, x1: Any, x2: Any) -> Any: ...
 
@@ -41,7 +41,7 @@ ModelWithEmbeddingOrKernel = ModelWithEmbedding | ModelWithKernel
 
 @runtime_checkable
 class ClassificationModel(Protocol):
-    """``predict``, ``logits`` (what goes into the final layer), and the final layer."""
+    """A classifier with ``predict``, ``logits`` (which returns the input of the final layer) and ``final_layer``."""
 
     def predict(self, x: Any) -> Any: ...
 

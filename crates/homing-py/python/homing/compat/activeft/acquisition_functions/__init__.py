@@ -1,4 +1,4 @@
-"""activeft's acquisition functions, chosen by Homing's core; a module each, as there."""
+"""activeft's acquisition functions, computed by Homing's core. As in activeft, each has its own module."""
 
 from __future__ import annotations
 

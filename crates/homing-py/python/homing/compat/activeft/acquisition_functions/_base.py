@@ -1,4 +1,4 @@
-"""What acquisition functions are made of."""
+"""The base classes of acquisition functions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from homing.compat.activeft._arrays import Array
 
 
 _ADDING = Lock()
-"""Of all functions, so that each can be copied and pickled."""
+"""Guards :meth:`Targeted.add_to_target`. All functions share it, because an object with its own lock cannot be pickled."""
 
 
 class AcquisitionFunction(ABC):
-    """How the next batch is chosen.
+    """A rule that chooses the next batch.
 
-    `mini_batch_size` matters only with `subsample`, which chooses from so many random rows; `num_workers` and every `device` do
-    nothing here. `seed` is that of everything random; without it NumPy's global generator gives one.
+    `mini_batch_size` matters only with `subsample`, which chooses among this many random rows. `num_workers` and `device` have
+    no effect. `seed` is the seed for all random choices; without it, NumPy's global generator draws one.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class AcquisitionFunction(ABC):
         self.seed = seed
 
     def select(self, batch_size: int, model: Any, dataset: Any, device: Any = None) -> Any:
-        """The indices of the next batch and its values; the pair also indexes as the indices do."""
+        """Returns the indices and values of the next batch, a pair that can also be used as an index."""
         data = _arrays.rows_of(dataset)
         rows = np.arange(len(data))
         if self.subsample and len(data) > self.mini_batch_size:
@@ -42,34 +42,34 @@ class AcquisitionFunction(ABC):
 
     @abstractmethod
     def _choose(self, count: int, model: Any, data: Any, device: Any) -> tuple[Array, Array]:
-        """Row numbers of data, and their values."""
+        """Returns row numbers of `data` and their values."""
 
     def _random(self) -> np.random.Generator:
         return np.random.default_rng(np.random.randint(2**31) if self.seed is None else self.seed)
 
 
 def largest(values: Any, count: int) -> tuple[Array, Array]:
-    """The rows of the largest values, and these."""
+    """Returns the rows with the largest values, and these values."""
     values = _arrays.to_numpy(values).reshape(-1)
     best = np.argsort(-values, kind="stable")[:count]
     return best, values[best]
 
 
 class BatchAcquisitionFunction(AcquisitionFunction):
-    """The best rows of one scoring; `compute` scores them."""
+    """A rule that takes the best rows of one scoring by `compute`."""
 
     @abstractmethod
     def compute(self, model: Any, data: Any, device: Any = None) -> Any:
-        """One value a row."""
+        """Returns one value per row."""
 
     def _choose(self, count: int, model: Any, data: Any, device: Any) -> tuple[Array, Array]:
         return largest(self.compute(model, data, device), count)
 
 
 class SequentialAcquisitionFunction(AcquisitionFunction):
-    """One row after another: `initialize` makes a state, `compute` scores the rows in it, `step` takes a pick in.
+    """A rule that picks one row after another: `initialize` makes a state, `compute` scores the rows, `step` adds a pick.
 
-    `force_nonsequential` takes the best rows of the first scoring; `strict` lets rows repeat, as activeft does.
+    `force_nonsequential` takes the best rows of the first scoring. `strict` lets rows repeat, as activeft does.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class SequentialAcquisitionFunction(AcquisitionFunction):
 
     @staticmethod
     def selector(values: Any) -> int:
-        """The largest; a NaN is none."""
+        """Returns the position of the largest value, ignoring NaN."""
         return int(np.nanargmax(_arrays.to_numpy(values)))
 
     def _choose(self, count: int, model: Any, data: Any, device: Any) -> tuple[Array, Array]:
@@ -117,18 +117,18 @@ class SequentialAcquisitionFunction(AcquisitionFunction):
 
 
 class EmbeddingBased(ABC):
-    """What needs embeddings: those of the model, made of `embedding_batch_size` rows at a time, or the data itself."""
+    """A rule that needs embeddings: the model's, computed for `embedding_batch_size` rows at a time, or the data itself."""
 
     def __init__(self, embedding_batch_size: int = 100) -> None:
         self.embedding_batch_size = embedding_batch_size
 
     @staticmethod
     def compute_embedding(model: Any, data: Any, batch_size: int = 100) -> Any:
-        """The embeddings of data by ``model.embed``; the data itself without a model."""
+        """Returns the embeddings by ``model.embed``, or the data itself if there is no model."""
         return data if model is None else _arrays.in_batches(model.embed, model, data, batch_size)
 
     def _embedded(self, model: Any, data: Any) -> Array:
-        """The embeddings as a matrix, times a square root of the model's latent covariance where it has one."""
+        """Returns the embeddings as a matrix, multiplied by a square root of the model's latent covariance if it has one."""
         embeddings = _arrays.to_numpy(self.compute_embedding(model, data, self.embedding_batch_size))
         embeddings = embeddings.reshape(len(embeddings), -1)
         if hasattr(model, "latent_covariance"):
@@ -139,7 +139,7 @@ class EmbeddingBased(ABC):
 
 
 class Targeted(ABC):
-    """What knows the task by targets."""
+    """A rule that has targets."""
 
     def __init__(self, target: Any, subsampled_target_frac: float = 1, max_target_size: int | None = None) -> None:
         if not 0 < subsampled_target_frac <= 1:
@@ -159,7 +159,7 @@ class Targeted(ABC):
             self._target = _arrays.joined(self._target, new_target)
 
     def get_target(self) -> Any:
-        """The targets of this round: all, or a random part of them."""
+        """Returns the targets of this round: all of them, or a random subset."""
         target = self._target
         count = len(target)
         if not count:

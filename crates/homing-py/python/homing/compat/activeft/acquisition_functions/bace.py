@@ -1,4 +1,4 @@
-"""Batches by conditional embeddings: the rules of Homing's core, and activeft's formulas for comparison."""
+"""Batch selection via conditional embeddings (BaCE), with the rules of Homing's core or activeft's formulas."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from homing.compat.activeft._arrays import Array
 from homing.compat.activeft.acquisition_functions._base import EmbeddingBased, SequentialAcquisitionFunction, Targeted
 
 DEFAULT_NOISE_VAR = 0.01
-"""ρ² where `noise_std` is None."""
+"""ρ² if `noise_std` is None."""
 
 
 class BaCE(SequentialAcquisitionFunction, EmbeddingBased):
-    """Batches by conditional embeddings, without targets: a rule of the core, or with `strict` a formula of activeft."""
+    """Batch selection via conditional embeddings without targets: a rule of the core, or activeft's formula if `strict`."""
 
     rule: ClassVar[str]
     formula: ClassVar[_strict.Formula | None] = None
@@ -41,14 +41,14 @@ class BaCE(SequentialAcquisitionFunction, EmbeddingBased):
 
     @property
     def noise_var(self) -> float:
-        """ρ²."""
+        """The noise variance ρ²."""
         return DEFAULT_NOISE_VAR if self.noise_std is None else float(self.noise_std) ** 2
 
     def _choose(self, count: int, model: Any, data: Any, device: Any) -> tuple[Array, Array]:
         return self.among(count, model, data, None)
 
     def among(self, count: int, model: Any, data: Any, target: Any) -> tuple[Array, Array]:
-        """Picks for given targets, or none; nothing of this object changes, so that threads may share it."""
+        """Picks rows for the given targets, or without any. It does not change this object, so threads may share it."""
         rows = len(data)
         if model is not None and hasattr(model, "kernel") and not hasattr(model, "embed"):
             points = data if target is None else _arrays.joined(data, target)
@@ -76,16 +76,16 @@ class BaCE(SequentialAcquisitionFunction, EmbeddingBased):
         rule = type(self).rule
         if self.force_nonsequential and not rule.endswith("-top-b"):
             rule += "-top-b"
-        made = homing.select(pool, targets, count, rule, noise_std=math.sqrt(self.noise_var), progress=False, **more)
-        return made.indices, self._values(made, targets, more.get("kernel"))
+        selection = homing.select(pool, targets, count, rule, noise_std=math.sqrt(self.noise_var), progress=False, **more)
+        return selection.indices, self._values(selection, targets, more.get("kernel"))
 
-    def _values(self, made: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:
-        """The values as activeft reports them."""
-        return made.scores
+    def _values(self, selection: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:
+        """Returns the values as activeft reports them."""
+        return selection.scores
 
 
 class TargetedBaCE(Targeted, BaCE):
-    """Batches by conditional embeddings, for targets."""
+    """Batch selection via conditional embeddings for targets."""
 
     def __init__(
         self,
@@ -110,8 +110,8 @@ class TargetedBaCE(Targeted, BaCE):
         return self.among(count, model, data, self.get_target())
 
 
-def minus_variance_left(made: homing.Selection, targets: Array, kernel: Array | None, scored_once: bool) -> Array:
-    """Minus the variance of all targets after each pick; after that pick alone where all were scored once."""
-    assert made.variance_left is not None
+def minus_variance_left(selection: homing.Selection, targets: Array, kernel: Array | None, scored_once: bool) -> Array:
+    """Returns minus the targets' total variance after each pick, or after that pick alone if all rows were scored once."""
+    assert selection.variance_left is not None
     prior = (targets.astype(np.float64) ** 2).sum() if kernel is None else np.diag(kernel)[targets].sum()
-    return np.asarray(made.scores - prior if scored_once else -prior * made.variance_left)
+    return np.asarray(selection.scores - prior if scored_once else -prior * selection.variance_left)

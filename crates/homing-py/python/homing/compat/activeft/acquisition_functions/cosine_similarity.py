@@ -1,4 +1,4 @@
-"""Rows similar to the targets."""
+"""Chooses the rows most similar to the targets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from homing.compat.activeft.acquisition_functions.bace import TargetedBaCE
 
 
 class CosineSimilarity(TargetedBaCE):
-    """The rows most similar to the targets; the value is the mean cosine."""
+    """Chooses the rows most similar to the targets; the value is the mean cosine."""
 
     rule = "cosine"
 

@@ -1,4 +1,4 @@
-"""Most correlated with the targets."""
+"""Chooses the rows most correlated with the targets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from homing.compat.activeft.acquisition_functions.bace import TargetedBaCE
 
 
 class CTL(TargetedBaCE):
-    """Most correlated with the targets; the value is the mean correlation."""
+    """Chooses the rows most correlated with the targets; the value is the mean correlation."""
 
     rule = "ctl"
     formula = _strict.ctl
 
-    def _values(self, made: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:
+    def _values(self, selection: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:
         assert targets is not None
-        return made.scores / len(targets)
+        return selection.scores / len(targets)

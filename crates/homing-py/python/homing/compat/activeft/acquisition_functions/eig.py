@@ -1,4 +1,4 @@
-"""What one gradient step is expected to tell about the predictions at the targets."""
+"""Chooses rows by the expected effect of one gradient step on the predictions at the targets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from homing.compat.activeft.acquisition_functions._base import BatchAcquisitionF
 
 
 class EIG(Targeted, BatchAcquisitionFunction):
-    """Expected entropy that one gradient step of the final layer takes from the predictions at the targets.
+    """Chooses rows by the entropy that one gradient step of the final layer is expected to remove at the targets.
 
-    The step is that of the cross-entropy loss at each class c of a row x, W − η (p_x − e_c) φ_xᵀ with η = 0.01, weighed by p_x(c).
-    Its effect on a target's logits is −η (p_x − e_c) φ_xᵀφ_a, so no parameter is touched.
+    The step is that of the cross-entropy loss at each class c of a row x, W − η (p_x − e_c) φ_xᵀ with η = 0.01, weighted by
+    p_x(c). Its effect on a target's logits is −η (p_x − e_c) φ_xᵀφ_a, so no parameter is changed.
     """
 
     step_size = 0.01
@@ -51,7 +51,7 @@ def _entropy(likely: Array) -> Array:
 
 
 def _last_layer(model: Any, data: Any) -> tuple[Array, Array]:
-    """What goes into the final layer, and the logits that come out of the model."""
+    """Returns the inputs of the final layer, and the logits of the model."""
     seen: list[Any] = []
     hook = model.final_layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach().cpu()))
     try:

@@ -1,4 +1,4 @@
-"""Rows that are uncertain and similar to the targets."""
+"""Chooses rows that are uncertain and similar to the targets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from homing.compat.activeft.acquisition_functions.cosine_similarity import Cosin
 
 
 class InformationDensity(CosineSimilarity):
-    """Uncertain and similar: H(p) · cos^β."""
+    """Chooses rows that are uncertain and similar to the targets; the value is H(p) · cos^β."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class InformationDensity(CosineSimilarity):
         self.beta = beta
 
     def among(self, count: int, model: Any, data: Any, target: Any) -> tuple[Array, Array]:
-        made = homing.select(
+        selection = homing.select(
             self._embedded(model, data),
             self._embedded(model, target),
             count,
@@ -39,4 +39,4 @@ class InformationDensity(CosineSimilarity):
             beta=self.beta,
             progress=False,
         )
-        return made.indices, made.scores
+        return selection.indices, selection.scores

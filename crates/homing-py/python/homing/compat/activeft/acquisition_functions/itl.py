@@ -1,4 +1,4 @@
-"""Most information about the targets."""
+"""Chooses the rows with the most information about the targets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from homing.compat.activeft.acquisition_functions.bace import TargetedBaCE
 
 
 class ITL(TargetedBaCE):
-    """Most information about the targets; `strict` leaves ρ² out of the ratio, as activeft does."""
+    """Chooses the rows with the most information about the targets; `strict` leaves ρ² out of the ratio, as activeft does."""
 
     rule = "itl"
     formula = _strict.itl

@@ -1,4 +1,4 @@
-"""Random rows far from one another."""
+"""Chooses random rows that are far from each other."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from homing.compat.activeft.acquisition_functions.max_dist import MaxDist
 
 
 class KMeansPP(MaxDist):
-    """A random row far from all picks, again and again."""
+    """Repeatedly chooses a random row, preferring rows that are far from all picks."""
 
     rule = "k-means++"

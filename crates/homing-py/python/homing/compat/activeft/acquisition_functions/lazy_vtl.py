@@ -1,4 +1,4 @@
-"""VTL as SIFT's fast retriever reports it."""
+"""VTL with the values that SIFT's fast retriever reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from homing.compat.activeft.acquisition_functions.bace import TargetedBaCE
 
 
 class LazyVTL(TargetedBaCE):
-    """The picks of VTL; the value is the variance that a pick takes."""
+    """Chooses the same rows as VTL; the value is the variance that a pick removes."""
 
     rule = "vtl"
     formula = _strict.lazy_vtl

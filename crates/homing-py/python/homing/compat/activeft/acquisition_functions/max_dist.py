@@ -1,4 +1,4 @@
-"""Rows far from one another."""
+"""Chooses rows that are far from each other."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from homing.compat.activeft.acquisition_functions.bace import BaCE
 
 
 class MaxDist(BaCE):
-    """The row farthest from all picks, again and again; first that of the largest norm, where activeft takes any.
+    """Repeatedly chooses the row farthest from all picks. The first is the row with the largest norm; activeft takes any.
 
-    `force_nonsequential` does nothing: before the first pick all rows are equally far.
+    `force_nonsequential` has no effect, because before the first pick all rows are equally far.
     """
 
     rule = "max-dist"

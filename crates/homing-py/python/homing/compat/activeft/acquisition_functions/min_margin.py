@@ -1,11 +1,11 @@
-"""Predictions with two classes nearly tied."""
+"""Chooses the rows whose two most probable classes are nearly tied."""
 
 from __future__ import annotations
 
-from homing.compat.activeft.acquisition_functions._likely import Likely
+from homing.compat.activeft.acquisition_functions._probability_rule import ProbabilityRule
 
 
-class MinMargin(Likely):
-    """Predictions with two classes nearly tied; the value is minus the margin."""
+class MinMargin(ProbabilityRule):
+    """Chooses the rows whose two most probable classes are nearly tied; the value is minus the margin."""
 
     rule = "max-margin"

@@ -1,4 +1,4 @@
-"""Most information about each target by itself."""
+"""Chooses the rows with the most information about single targets, on average."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from homing.compat.activeft.acquisition_functions.bace import TargetedBaCE
 
 
 class MMITL(TargetedBaCE):
-    """Most information about each target by itself, on average: mean_a I(f_a; y_x).
+    """Chooses the rows with the most information about single targets, on average: mean_a I(f_a; y_x).
 
-    No rule of the core keeps a covariance for every target, so that the columns are kept here: O(m·(k + n)) memory.
+    No rule of the core keeps a covariance for every target, so this class keeps the columns, in O(m·(k + n)) memory.
     """
 
     formula = _strict.mmitl

@@ -1,4 +1,4 @@
-"""Rows at random."""
+"""Chooses random rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from homing.compat.activeft.acquisition_functions._base import AcquisitionFuncti
 
 
 class Random(AcquisitionFunction):
-    """Rows at random; the values only fall."""
+    """Chooses random rows; the values only decrease from pick to pick."""
 
     def __init__(self, mini_batch_size: int = 1_000, num_workers: int = 0, *, seed: int | None = None) -> None:
         super().__init__(mini_batch_size, num_workers, False, seed=seed)

@@ -1,4 +1,4 @@
-"""The most uncertain rows."""
+"""Chooses the most uncertain rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from homing.compat.activeft.acquisition_functions.bace import BaCE
 
 
 class UncertaintySampling(BaCE):
-    """The most uncertain rows of one scoring."""
+    """Chooses the most uncertain rows of one scoring."""
 
     rule = "uncertainty-top-b"
     formula = _strict.variance

@@ -1,4 +1,4 @@
-"""Most information about the whole data set."""
+"""Chooses the rows with the most information about the whole data set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from homing.compat.activeft.acquisition_functions.bace import BaCE
 
 
 class UndirectedITL(BaCE):
-    """Most information about everything; the value is the variance."""
+    """Chooses the rows with the most information about the whole data set; the value is the variance."""
 
     rule = "uncertainty"
     formula = _strict.variance

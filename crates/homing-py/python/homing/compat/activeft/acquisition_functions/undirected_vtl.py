@@ -1,4 +1,4 @@
-"""Least variance of the whole data set."""
+"""Chooses the rows that leave the least variance in the whole data set."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from homing.compat.activeft.acquisition_functions.bace import BaCE, minus_varian
 
 
 class UndirectedVTL(BaCE):
-    """Least variance of the whole data set afterwards; the value is minus its total variance."""
+    """Chooses the rows that leave the least variance in the whole data set; the value is minus its total variance."""
 
     rule = "vtl"
     formula = _strict.vtl
 
     def _by_core(self, count: int, pool: Array, targets: Array | None, **more: Any) -> tuple[Array, Array]:
-        # As many targets as rows: one pass a pick would look at all pairs in each.
+        # There are as many targets as rows, so the plain engine would visit all pairs for every pick.
         return super()._by_core(count, pool, pool, engine="speculative", **more)
 
-    def _values(self, made: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:
+    def _values(self, selection: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:
         assert targets is not None
-        return minus_variance_left(made, targets, kernel, self.force_nonsequential)
+        return minus_variance_left(selection, targets, kernel, self.force_nonsequential)

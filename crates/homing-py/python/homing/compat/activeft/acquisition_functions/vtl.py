@@ -1,4 +1,4 @@
-"""Least variance of the targets."""
+"""Chooses the rows that leave the least variance at the targets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from homing.compat.activeft.acquisition_functions.bace import TargetedBaCE, minu
 
 
 class VTL(TargetedBaCE):
-    """Least variance of the targets afterwards; the value is minus their total variance."""
+    """Chooses the rows that leave the least variance at the targets; the value is minus their total variance."""
 
     rule = "vtl"
     formula = _strict.vtl
 
-    def _values(self, made: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:
+    def _values(self, selection: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:
         assert targets is not None
-        return minus_variance_left(made, targets, kernel, self.force_nonsequential)
+        return minus_variance_left(selection, targets, kernel, self.force_nonsequential)

@@ -1,4 +1,4 @@
-"""activeft's embeddings of models: classes to inherit from."""
+"""activeft's embeddings, as base classes of models."""
 
 from __future__ import annotations
 

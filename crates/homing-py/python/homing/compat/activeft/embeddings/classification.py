@@ -1,4 +1,4 @@
-"""Loss gradients at the label that a classifier would give itself (Eq. 22)."""
+"""Embeds inputs by the loss gradient at the label that the classifier predicts (Eq. 22)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 
 class HallucinatedCrossEntropyEmbedding:
-    """(p − e_ŷ) ⊗ [φ, 1], with φ what ``logits(x)`` returns, p the softmax of the model's output, and ŷ ``predict(x)``.
+    """The embedding (p − e_ŷ) ⊗ [φ, 1], where φ is ``logits(x)``, p the softmax of the model's output, and ŷ ``predict(x)``.
 
-    The 1 is there where the final layer has a bias.
+    The 1 is appended if the final layer has a bias.
     """
 
     final_layer: Any
 
     def embed(self, data: Any) -> Any:
-        """One embedding a row."""
+        """Returns one embedding per row."""
         import torch
 
         features = self.logits(data)  # type: ignore[attr-defined]

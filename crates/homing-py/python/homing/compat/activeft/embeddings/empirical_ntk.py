@@ -1,4 +1,4 @@
-"""Gradients of the output: the empirical neural tangent kernel."""
+"""Embeds inputs by the gradient of the output, for the empirical neural tangent kernel."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 
 class EmpiricalNTKEmbedding:
-    """∇_θ of the summed output, one row at a time."""
+    """The embedding ∇_θ of the summed output, computed one row at a time."""
 
     def embed(self, data: Any) -> Any:
-        """One embedding a row."""
+        """Returns one embedding per row."""
         import torch
 
         parameters = [p for p in self.parameters() if p.requires_grad]  # type: ignore[attr-defined]

@@ -1,0 +1,109 @@
+//! Arguments that several commands share: the model, the columns, the access to the pool.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use homing::{Noise, thread_pool};
+use homing_pool::{Access, Format};
+
+/// How rows and labels are modelled.
+#[derive(Args)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArguments {
+    /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm of the pool.
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub noise_std: Option<f64>,
+    /// Subtract the mean embedding of the pool from all embeddings first.
+    #[arg(long)]
+    pub center: bool,
+    /// Kernel: linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
+    #[arg(long, default_value = "linear")]
+    pub kernel: String,
+    /// Number of threads, 1 to 1,024, of which at most four per core are started; by default, one per core.
+    #[arg(long, value_name = "N", help_heading = "Performance")]
+    threads: Option<usize>,
+}
+
+impl ModelArguments {
+    pub fn noise(&self) -> Noise {
+        self.noise_std.map_or_else(Noise::default, Noise::Std)
+    }
+
+    /// Whether the kernel needs loss gradients, which are made from embeddings and class probabilities.
+    pub fn has_loss_gradients(&self) -> bool {
+        self.kernel == "loss-gradient"
+    }
+
+    /// Runs `work` on the requested number of threads; by default, one per core.
+    pub fn on_threads<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        thread_pool(self.threads).context("--threads")?.install(work)
+    }
+}
+
+/// Columns of a table, or tensors or arrays of a file that holds several.
+#[derive(Args)]
+#[command(next_help_heading = "Columns")]
+pub struct ColumnArguments {
+    /// Column of the embeddings; found automatically if there is only one candidate or one with a usual name.
+    #[arg(long, value_name = "NAME")]
+    pub embedding_column: Option<String>,
+    /// Column of the ids; found automatically if it is called id, ids, _id or uid.
+    #[arg(long, value_name = "NAME")]
+    pub id_column: Option<String>,
+    /// Column of the labels, which reports show and `diagnose` estimates the noise from.
+    #[arg(long, value_name = "NAME")]
+    pub label_column: Option<String>,
+    /// Class probabilities of the pool: one of its columns, or a file with one row per row of the pool.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub probabilities: Option<String>,
+    /// Class probabilities of the targets, for --kernel loss-gradient: one of their columns, or a file.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub target_probabilities: Option<String>,
+}
+
+impl ColumnArguments {
+    /// Returns those probabilities that are files of their own.
+    pub fn files(&self) -> [Option<&Path>; 2] {
+        [&self.probabilities, &self.target_probabilities].map(|named| file_of(named.as_deref()?))
+    }
+}
+
+/// Returns the file that the value of an option names, or `None` if it names a column, which may have a dot in its name.
+pub fn file_of(named: &str) -> Option<&Path> {
+    Some(Path::new(named)).filter(|file| file.exists() || Format::of(file).is_ok())
+}
+
+/// Columns for limits and for the sampling of targets.
+#[derive(Args)]
+#[command(next_help_heading = "Columns")]
+#[allow(clippy::struct_field_names, reason = "the fields are named like the options")]
+pub struct LimitColumnArguments {
+    /// Column of the groups (such as a source or a class), for --quota.
+    #[arg(long, value_name = "NAME")]
+    pub group_column: Option<String>,
+    /// Column of the costs; a pick is then judged by its score per cost.
+    #[arg(long, value_name = "NAME")]
+    pub cost_column: Option<String>,
+    /// Column of the targets with their weights P_A, by which --target-sample then draws them.
+    #[arg(long, value_name = "NAME")]
+    pub target_weight_column: Option<String>,
+}
+
+/// The values of `--pool-access`, one per [`Access`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum PoolAccess {
+    Auto,
+    Map,
+    Read,
+}
+
+impl From<PoolAccess> for Access {
+    fn from(access: PoolAccess) -> Self {
+        match access {
+            PoolAccess::Auto => Access::Auto,
+            PoolAccess::Map => Access::Map,
+            PoolAccess::Read => Access::Read,
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Opens the files of a task and joins them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Error, Result, bail};
+use homing::{Embeddings, Kernel, Points, Task, kernel_named};
+use homing_pool::{Access, Error as PoolError, Pool, ReadOptions, RowList};
+
+use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, file_of};
+use crate::refusal::Options;
+use crate::terminal::grouped;
+
+/// A pool with probabilities from its own file or another.
+pub struct PoolFile {
+    pub pool: Pool,
+    probabilities_file: Option<Pool>,
+}
+
+impl PoolFile {
+    fn open(path: &Path, options: &ReadOptions, probabilities: Option<&str>) -> Result<Self> {
+        let file = probabilities.and_then(file_of);
+        let column = probabilities.filter(|_| file.is_none()).map(str::to_owned);
+        let opened = Pool::open(path, &options.clone().probabilities(column));
+        let pool = opened.map_err(|error| match (&error, probabilities) {
+            (PoolError::NoColumn { name, .. } | PoolError::NoColumns { name, .. }, Some(asked))
+                if *name == format!("'{asked}'") =>
+            {
+                Error::new(error).context(format!("'{asked}' is neither a file nor a column"))
+            }
+            _ => Error::new(error),
+        })?;
+        let probabilities_file = file.map(|file| Pool::open(file, &ReadOptions::default())).transpose()?;
+        Ok(Self { pool, probabilities_file })
+    }
+
+    /// Describes where the embeddings are while they are used.
+    pub fn place(&self) -> &'static str {
+        match () {
+            () if self.pool.is_read() => "read from its file",
+            () if self.pool.is_mapped() => "mapped",
+            () => "held in memory",
+        }
+    }
+
+    pub fn probabilities(&self) -> Option<Embeddings<'_>> {
+        self.probabilities_file.as_ref().map(Pool::embeddings).or_else(|| self.pool.probabilities())
+    }
+
+    /// Returns the id of a row, or its number if the pool has no ids.
+    pub fn id(&self, row: usize) -> String {
+        self.pool.ids().map_or_else(|| row.to_string(), |ids| ids[row].clone())
+    }
+}
+
+/// The files of a task, after they were read.
+pub struct TaskFiles {
+    pub pool_file: PoolFile,
+    pub target_file: Option<PoolFile>,
+    pub observed_rows: Vec<usize>,
+    pub observed_points: Option<Pool>,
+    pub forbidden: Vec<usize>,
+    pub group_names: Vec<String>,
+    pub groups: Option<Vec<usize>>,
+    /// The pool's mean embedding, if it is to be subtracted.
+    pub mean: Option<Vec<f64>>,
+}
+
+/// Paths of the files, and how to read the pool.
+pub struct FilePaths<'a> {
+    pub pool: &'a Path,
+    pub targets: Option<&'a Path>,
+    pub observed: Option<&'a Path>,
+    pub forbid: Option<&'a Path>,
+    pub access: Access,
+    pub center: bool,
+}
+
+/// Columns that only some commands read.
+#[derive(Clone, Copy, Default)]
+pub struct FurtherColumns<'a> {
+    pub group: Option<&'a str>,
+    pub cost: Option<&'a str>,
+    /// Column of the pool with numbers from which the noise is estimated.
+    pub values: Option<&'a str>,
+    pub target_weights: Option<&'a str>,
+}
+
+impl<'a> From<&'a LimitColumnArguments> for FurtherColumns<'a> {
+    fn from(arguments: &'a LimitColumnArguments) -> Self {
+        Self {
+            group: arguments.group_column.as_deref(),
+            cost: arguments.cost_column.as_deref(),
+            values: None,
+            target_weights: arguments.target_weight_column.as_deref(),
+        }
+    }
+}
+
+fn texts(name: Option<&str>) -> Vec<String> {
+    name.map(str::to_owned).into_iter().collect()
+}
+
+impl TaskFiles {
+    pub fn open(paths: &FilePaths<'_>, columns: &ColumnArguments, further: FurtherColumns<'_>) -> Result<Self> {
+        let options = ReadOptions::default()
+            .embedding(columns.embedding_column.clone())
+            .id(columns.id_column.clone())
+            .label(columns.label_column.clone())
+            .group(further.group.map(str::to_owned))
+            .cost(further.cost.map(str::to_owned))
+            .numbers(texts(further.values))
+            .access(paths.access);
+        let pool_file = PoolFile::open(paths.pool, &options, columns.probabilities.as_deref())?;
+        let target_file = match paths.targets {
+            Some(path) => {
+                // The file of the targets may lack columns of the pool, and labels.
+                let options = options
+                    .side_by_side(pool_file.pool.side_by_side().to_vec())
+                    .optional(true)
+                    .blank_labels(true)
+                    .cost(None)
+                    .numbers(texts(further.target_weights))
+                    .access(Access::default());
+                Some(PoolFile::open(path, &options, columns.target_probabilities.as_deref())?)
+            }
+            None => None,
+        };
+        let (mut observed_rows, mut observed_points) = (Vec::new(), None);
+        if let Some(path) = paths.observed {
+            match RowList::open(path)?.in_order_of(pool_file.pool.side_by_side())? {
+                RowList::Embeddings(pool) => observed_points = Some(pool),
+                rows => observed_rows = rows_of(rows, &pool_file.pool, path)?,
+            }
+        }
+        let forbidden = match paths.forbid {
+            Some(path) => named_rows(path, &pool_file.pool)?,
+            None => Vec::new(),
+        };
+        let (group_names, groups) = number_groups(pool_file.pool.groups());
+        let mean = if paths.center {
+            pool_file.pool.embeddings().check_finite("pool")?;
+            Some(pool_file.pool.embeddings().mean())
+        } else {
+            None
+        };
+        Ok(Self { pool_file, target_file, observed_rows, observed_points, forbidden, group_names, groups, mean })
+    }
+
+    /// Says which columns of numbers make up the embeddings, if they were found automatically.
+    pub fn found(&self, options: &Options) -> Option<String> {
+        const SHOWN: usize = 6;
+        let of = |file: &PoolFile| {
+            let names = file.pool.side_by_side();
+            let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("'{name}'")).collect();
+            let last =
+                names.last().filter(|_| names.len() > SHOWN).map_or_else(String::new, |last| format!(", … '{last}'"));
+            let (path, columns, shown) = (file.pool.path().display(), grouped(names.len()), shown.join(", "));
+            (!names.is_empty()).then(|| {
+                let uses = options.uses().unwrap_or_default();
+                format!(
+                    "{path}: the embedding consists of the {columns} columns of numbers {shown}{last}; assign a column another role \
+                     to leave it out ({uses})"
+                )
+            })
+        };
+        of(&self.pool_file).or_else(|| self.target_file.as_ref().and_then(of))
+    }
+
+    /// Returns the embeddings of a pool, centred if requested.
+    pub fn embeddings<'a>(&'a self, pool: &'a Pool) -> Result<Embeddings<'a>> {
+        let embeddings = pool.embeddings();
+        Ok(match &self.mean {
+            Some(mean) => {
+                let (got, expected) = (embeddings.dim(), mean.len());
+                if got != expected {
+                    let what = "targets or observed points";
+                    return Err(homing::Error::Dimension { what, got, pool: expected }.into());
+                }
+                embeddings.centered(mean)
+            }
+            None => embeddings,
+        })
+    }
+
+    /// Returns the kernel that the arguments name, for these files.
+    pub fn kernel(&self, model: &ModelArguments) -> Result<Box<dyn Kernel>> {
+        Ok(kernel_named(&model.kernel, self.pool_file.probabilities().map_or(0, |p| p.dim()))?)
+    }
+
+    /// Returns the task that the files describe under the kernel.
+    pub fn task<'a>(&'a self, model: &ModelArguments, kernel: &'a dyn Kernel) -> Result<Task<'a>> {
+        let gradients = model.has_loss_gradients();
+        let points = |file: &'a PoolFile| points_of(self.embeddings(&file.pool)?, file.probabilities(), gradients);
+        let (pool, targets) = (points(&self.pool_file)?, self.target_file.as_ref().map(points).transpose()?);
+        let observed_points = match &self.observed_points {
+            Some(_) if gradients => bail!("with --kernel loss-gradient, give --observed as indices or ids"),
+            Some(points) => Some(Points::from(self.embeddings(points)?)),
+            None => None,
+        };
+        let mut task = Task::undirected(pool)
+            .targets(targets)
+            .kernel(kernel)
+            .observed_rows(&self.observed_rows)
+            .observed_points(observed_points)
+            .probabilities(self.pool_file.probabilities())
+            .forbidden(&self.forbidden);
+        task.groups = self.groups.as_deref();
+        Ok(task)
+    }
+
+    /// Returns the id of a row with its number, or the number alone.
+    pub fn row_name(&self, row: usize) -> String {
+        match self.pool_file.pool.ids() {
+            Some(ids) => format!("{} (row {row})", ids[row]),
+            None => format!("row {row}"),
+        }
+    }
+
+    pub fn target_name(&self, row: usize) -> String {
+        self.target_file.as_ref().map_or_else(|| row.to_string(), |targets| targets.id(row))
+    }
+}
+
+/// Returns the rows of a pool that a file names.
+fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
+    rows_of(RowList::open(path)?, pool, path)
+}
+
+/// Returns the rows of a picks file, which must name at least one.
+pub fn picked_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
+    let rows = named_rows(path, pool)?;
+    if rows.is_empty() {
+        bail!("{} names no rows; leave --picks out for the whole pool", path.display());
+    }
+    Ok(rows)
+}
+
+fn rows_of(list: RowList, pool: &Pool, path: &Path) -> Result<Vec<usize>> {
+    let rows = list.rows_of(Some(pool)).map_err(|error| match error {
+        PoolError::UnclearRows { .. } => Error::new(error),
+        _ => Error::new(error).context(format!("{} names rows by id", path.display())),
+    })?;
+    match rows {
+        Some(rows) => Ok(rows),
+        None => {
+            bail!(
+                "{} holds embeddings, but this option needs rows of the pool; give their indices or ids",
+                path.display()
+            )
+        }
+    }
+}
+
+fn number_groups(groups: Option<&[String]>) -> (Vec<String>, Option<Vec<usize>>) {
+    let mut names: Vec<String> = Vec::new();
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let numbered = groups.map(|groups| {
+        groups
+            .iter()
+            .map(|group| {
+                *numbers.entry(group).or_insert_with(|| {
+                    names.push(group.clone());
+                    names.len() - 1
+                })
+            })
+            .collect()
+    });
+    (names, numbered)
+}
+
+/// Returns the embeddings, or the loss gradients if the kernel needs those.
+fn points_of<'a>(
+    embeddings: Embeddings<'a>,
+    probabilities: Option<Embeddings<'a>>,
+    gradients: bool,
+) -> Result<Points<'a>> {
+    if !gradients {
+        return Ok(embeddings.into());
+    }
+    match probabilities {
+        Some(probabilities) => Ok(Points::loss_gradient(embeddings, probabilities)?),
+        None => bail!(
+            "loss gradients need the class probabilities of pool and targets; \
+             give --probabilities and --target-probabilities"
+        ),
+    }
+}

@@ -1,0 +1,300 @@
+//! The arguments of `homing finetune`, and the run that they describe.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use clap::{Args, FromArgMatches};
+use homing_train::models::NetworkName;
+use homing_train::{
+    ChoosingSettings, DataSpec, LabelSource, LearningSettings, LessonEnd, NamedStrategy, NetworkSpec, RunSpec,
+    TaskSpec, models,
+};
+
+use crate::refusal;
+
+const EXAMPLES: &str = "\
+Examples:
+  homing finetune digits --task 3,6,9 --picks-per-round 3 --rounds 10 --run run
+  homing finetune pool.csv --targets targets.csv --task cat,dog --ask --run run
+  homing finetune --resume run";
+
+#[derive(Args)]
+#[command(before_help = EXAMPLES, next_help_heading = "Run")]
+pub struct Arguments {
+    /// Folder for the run: its plan, picks, metrics, networks and report.
+    #[arg(long, value_name = "FOLDER", required_unless_present = "resume", conflicts_with = "resume")]
+    pub run: Option<PathBuf>,
+    /// Continue an interrupted run; all other settings are in its plan.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["RunOptions", "DataOptions", "TaskOptions", "ChoosingOptions", "LearningOptions"])]
+    pub resume: Option<PathBuf>,
+    /// Print no progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Key of the experiment's cell that this run computes; a run with another key is refused, and the run ends with its
+    /// standard input.
+    #[arg(long, value_name = "KEY", hide = true)]
+    pub cell: Option<String>,
+    #[command(flatten)]
+    pub run_options: RunOptions,
+}
+
+/// Everything that a run depends on.
+#[derive(Args)]
+pub struct RunOptions {
+    /// Pool: MNIST or CIFAR files, tiles, an image folder, a table, embeddings, or `digits`, which the program contains.
+    #[arg(value_name = "DATA", required_unless_present = "resume", help_heading = None)]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    open: DataOptions,
+    /// Labels of the pool: a file with one label per row, or a CSV table with the columns id (or row) and label; a table may
+    /// lack rows, and the run stops at a pick without a label until it is added.
+    #[arg(long, value_name = "FILE", conflicts_with = "ask", help_heading = "Data")]
+    labels: Option<PathBuf>,
+    /// Ask a person at the terminal for each label and offer the classes of --task.
+    #[arg(long, help_heading = "Data")]
+    ask: bool,
+    #[command(flatten)]
+    task: TaskOptions,
+    #[command(flatten)]
+    choosing: ChoosingOptions,
+    #[command(flatten)]
+    learning: LearningOptions,
+    /// Seed for all random choices, or the first of several --seeds.
+    #[arg(long, default_value_t = 0, help_heading = "Run")]
+    seed: u64,
+    /// Number of seeds to repeat everything with; the report shows means.
+    #[arg(long, default_value_t = 1, help_heading = "Run")]
+    seeds: u64,
+}
+
+/// How data sets are read.
+#[derive(Args)]
+#[command(next_help_heading = "Data")]
+pub struct DataOptions {
+    /// Side in pixels that the images of a folder are resized to.
+    #[arg(long, value_name = "PIXELS")]
+    size: Option<usize>,
+    /// Column or tensor of the labels.
+    #[arg(long, value_name = "NAME")]
+    label_column: Option<String>,
+    /// Column or tensor of the embeddings.
+    #[arg(long, value_name = "NAME")]
+    embedding_column: Option<String>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Task")]
+struct TaskOptions {
+    /// Examples of the task, in any form that DATA may have; their labels are not used.
+    #[arg(long, value_name = "DATA")]
+    targets: Option<PathBuf>,
+    /// Classes of the task, separated by commas, which the network learns to distinguish.
+    #[arg(long, value_name = "CLASSES", value_delimiter = ',', value_parser = trimmed)]
+    task: Option<Vec<String>>,
+    /// Number of targets to draw from held-out examples of the task if there are no --targets; by default 30, or a third of
+    /// the examples if there are fewer than 90.
+    #[arg(long, value_name = "COUNT")]
+    target_count: Option<usize>,
+    /// Most validation examples, which are at most half of the held-out examples of the task.
+    #[arg(long, value_name = "COUNT", default_value_t = 500)]
+    valid_count: usize,
+    /// Most test examples.
+    #[arg(long, value_name = "COUNT", default_value_t = 2000)]
+    test_count: usize,
+    /// Most rows of the pool, which are a random sample that is the same for every seed.
+    #[arg(long, value_name = "COUNT")]
+    pool_count: Option<usize>,
+    /// Share of some classes to remove from the pool, such as 3:0.8,6:0.8.
+    #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = class_share)]
+    thin_pool: Vec<(String, f64)>,
+    /// Share of some classes to remove from the examples that targets are drawn from.
+    #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = class_share)]
+    thin_targets: Vec<(String, f64)>,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Choosing")]
+struct ChoosingOptions {
+    /// Rule that chooses the rows; `homing rules` lists all rules.
+    #[arg(long, default_value = "itl")]
+    rule: String,
+    /// Rules to compare with, separated by commas, or none; the default is random, or none with --ask.
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    against: Option<Vec<String>>,
+    /// Number of rounds, each of which chooses, labels and fine-tunes.
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    rounds: usize,
+    /// Picks per round.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    picks_per_round: usize,
+    /// Rows that each round chooses from: all, sample:COUNT or nearest:COUNT.
+    #[arg(long, default_value = "sample:1000")]
+    candidates: String,
+    /// Targets per round, drawn from all targets; by default, each round uses all of them.
+    #[arg(long, value_name = "N")]
+    targets_per_round: Option<usize>,
+    /// Kind of embedding: last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
+    #[arg(long, value_name = "KIND", default_value = "last-layer")]
+    embedding: String,
+    /// Covariance Σ of the weights: identity, or laplace-diagonal, -kronecker, -damped or -full of the last layer.
+    #[arg(long, default_value = "identity")]
+    sigma: String,
+    /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm.
+    #[arg(long, value_name = "R")]
+    noise_std: Option<f64>,
+    /// Condition on the picks of earlier rounds, whereas the paper starts every round from the prior.
+    #[arg(long)]
+    condition: bool,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Learning")]
+struct LearningOptions {
+    #[arg(long, help = model_help())]
+    model: Option<String>,
+    /// Weights that the network starts from, as safetensors.
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+    /// Fixed number of epochs per round; by default, learning ends once the validation accuracy stops rising.
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
+    /// Epochs without a rise in validation accuracy after which learning ends.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    patience: usize,
+    /// Most epochs per round.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    max_epochs: usize,
+    /// Start each round from the network of the previous round instead of from fresh weights.
+    #[arg(long)]
+    warm_start: bool,
+    #[arg(long, value_name = "RATE", help = models::learning_rate_help())]
+    learning_rate: Option<f64>,
+    /// Most examples per optimiser step.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    minibatch_size: usize,
+    /// Weight classes by their number of examples instead of equally.
+    #[arg(long)]
+    unweighted_loss: bool,
+    /// Device: cpu, or in builds with libtorch also torch and cuda:0.
+    #[arg(long, default_value = "cpu")]
+    device: String,
+}
+
+fn model_help() -> String {
+    let [images, rows] = [&[1, 1, 1][..], &[1]].map(NetworkName::default_for);
+    format!("Network: {}; by default {images} for images and {rows} for rows of numbers", models::network_help())
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "clap's parsers may fail")]
+fn trimmed(text: &str) -> Result<String, String> {
+    Ok(text.trim().to_owned())
+}
+
+fn class_share(text: &str) -> Result<(String, f64), String> {
+    let parts = text.rsplit_once(':').and_then(|(class, share)| Some((class, share.parse::<f64>().ok()?)));
+    match parts {
+        Some((class, share)) if (0.0..=1.0).contains(&share) => Ok((class.to_owned(), share)),
+        _ => Err("write a class and a share between 0 and 1, such as 3:0.8".into()),
+    }
+}
+
+impl DataOptions {
+    /// Returns the data set at `path` with these options.
+    pub fn spec(&self, path: PathBuf) -> DataSpec {
+        DataSpec {
+            path,
+            size: self.size,
+            label_column: self.label_column.clone(),
+            embedding_column: self.embedding_column.clone(),
+        }
+    }
+}
+
+impl RunOptions {
+    /// Returns the run that was typed, after checking that every setting is in its range.
+    pub fn spec(&self) -> Result<RunSpec> {
+        let labels = match &self.labels {
+            _ if self.ask => LabelSource::Person,
+            Some(path) => LabelSource::File(path.clone()),
+            None => LabelSource::Data,
+        };
+        let random = || if labels == LabelSource::Person { Vec::new() } else { vec!["random".to_owned()] };
+        let against = self.choosing.against.clone().unwrap_or_else(random);
+        let against = against.iter().filter(|rule| *rule != "none").map(|rule| rule.parse::<NamedStrategy>());
+        let spec = RunSpec {
+            data: self.open.spec(self.data.clone().unwrap_or_default()),
+            task: self.task.spec(),
+            rule: self.choosing.rule.parse()?,
+            against: against.collect::<Result<_, _>>()?,
+            choosing: self.choosing.settings()?,
+            labels,
+            network: self.learning.network()?,
+            learning: self.learning.settings(),
+            seed: self.seed,
+            seeds: self.seeds,
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+}
+
+impl TaskOptions {
+    fn spec(&self) -> TaskSpec {
+        TaskSpec {
+            targets: self.targets.clone(),
+            classes: self.task.clone(),
+            target_count: self.target_count,
+            valid_count: self.valid_count,
+            test_count: self.test_count,
+            pool_count: self.pool_count,
+            thin_pool: self.thin_pool.clone(),
+            thin_targets: self.thin_targets.clone(),
+        }
+    }
+}
+
+impl ChoosingOptions {
+    fn settings(&self) -> Result<ChoosingSettings> {
+        Ok(ChoosingSettings {
+            rounds: self.rounds,
+            picks_per_round: self.picks_per_round,
+            candidates: self.candidates.parse()?,
+            targets_per_round: self.targets_per_round,
+            embedding: self.embedding.parse()?,
+            sigma: self.sigma.parse()?,
+            noise_std: self.noise_std,
+            condition: self.condition,
+        })
+    }
+}
+
+impl LearningOptions {
+    fn network(&self) -> Result<NetworkSpec> {
+        Ok(NetworkSpec {
+            name: self.model.as_deref().map(str::parse).transpose()?,
+            weights: self.weights.clone(),
+            learning_rate: self.learning_rate,
+            device: self.device.clone(),
+        })
+    }
+
+    fn settings(&self) -> LearningSettings {
+        let drops = LessonEnd::ValidationDrops { patience: self.patience, max_epochs: self.max_epochs };
+        LearningSettings {
+            until: self.epochs.map_or(drops, LessonEnd::Epochs),
+            warm_start: self.warm_start,
+            minibatch_size: self.minibatch_size,
+            unweighted_loss: self.unweighted_loss,
+        }
+    }
+}
+
+/// Returns the run that a command line describes; the line has neither the command nor the folder of the run.
+pub fn parse<T: Into<OsString>>(arguments: impl IntoIterator<Item = T>) -> Result<RunSpec> {
+    let command = Arguments::augment_args(clap::Command::new("finetune").no_binary_name(true));
+    let folder = std::iter::once("--run=-".into());
+    let matches = command.try_get_matches_from(folder.chain(arguments.into_iter().map(Into::into)));
+    let matches = matches.map_err(|error| anyhow!(refusal::of_arguments(&error)))?;
+    Arguments::from_arg_matches(&matches)?.run_options.spec()
+}

@@ -1,0 +1,334 @@
+//! The TOML file of an experiment: lines to compare, their common settings, and the paper's claims about them.
+
+use std::path::Path;
+
+use homing_pool::read_file;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::check;
+use crate::error::{Error, Fault, Remedy, Result};
+use crate::shared::SharedSettings;
+
+/// Limit on the bytes of a file; the longest built-in one has about three thousand.
+const MOST_BYTES: u64 = 1 << 20;
+
+macro_rules! built_in {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../../experiments/", $name, ".toml")))
+    };
+}
+
+/// Names and TOML texts of the built-in experiments.
+const BUILT_IN: &[(&str, &str)] = &[
+    built_in!("mnist-main"),
+    built_in!("cifar-main"),
+    built_in!("batch-selection"),
+    built_in!("mnist-embeddings"),
+    built_in!("cifar-embeddings"),
+    built_in!("uncertainty"),
+    built_in!("mnist-undirected"),
+    built_in!("cifar-undirected"),
+    built_in!("mnist-imbalanced-pool"),
+    built_in!("cifar-imbalanced-pool"),
+    built_in!("mnist-imbalanced-targets"),
+    built_in!("cifar-imbalanced-targets"),
+    built_in!("candidates"),
+    built_in!("mnist-candidates"),
+    built_in!("targets-per-round"),
+    built_in!("target-count"),
+    built_in!("noise"),
+    built_in!("ratio"),
+    built_in!("conditioning"),
+    built_in!("mnist-conditioning"),
+    built_in!("digits-conditioning"),
+    built_in!("digits-quick"),
+];
+
+/// An experiment: the content of a TOML file for one figure or table.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Experiment {
+    /// Name of the experiment and of its files.
+    #[serde(skip)]
+    pub name: String,
+    /// Name of the TOML file in messages.
+    #[serde(skip)]
+    pub file: String,
+    /// Title of the figure.
+    pub title: String,
+    /// Figure or table of the paper; empty if the paper has none.
+    #[serde(default)]
+    pub paper: String,
+    /// Name of built-in settings that the experiment extends.
+    like: Option<String>,
+    /// Possible names of the data in the data folder; the first that exists is used.
+    #[serde(default)]
+    pub data: Vec<String>,
+    /// Number of seeds of each series.
+    #[serde(default)]
+    pub seeds: u64,
+    /// Differences from the paper.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Options of `homing finetune` for all lines.
+    #[serde(default)]
+    pub arguments: Table,
+    /// Changes for the quick version.
+    pub quick: Option<QuickVersion>,
+    /// Lines to compare.
+    pub lines: Vec<ExperimentLine>,
+    /// Claims of the paper.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+}
+
+/// Changes for the quick version, which takes minutes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuickVersion {
+    /// Number of seeds.
+    pub seeds: Option<u64>,
+    /// Options of `homing finetune`.
+    #[serde(default)]
+    pub arguments: Table,
+}
+
+/// A line of a figure or a row of a table.
+#[derive(Deserialize)]
+pub struct ExperimentLine {
+    /// Name of the line in the legend.
+    pub name: String,
+    /// Accuracy in the paper after the last round and its standard error, in percent, for each series.
+    #[serde(default)]
+    pub paper: Vec<[f64; 2]>,
+    /// Options of `homing finetune` for this line. A list makes one series per value.
+    #[serde(flatten)]
+    pub arguments: Table,
+}
+
+/// A claim of the paper, in a form that can be tested.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The claim as a sentence.
+    pub says: String,
+    /// Series that is higher than `lower`, or lower by less than `within`.
+    pub higher: Option<String>,
+    /// Series that are lower; if there are several, more than half of them.
+    #[serde(default)]
+    pub lower: Vec<String>,
+    /// Two series that differ by at most `within`.
+    pub same: Option<[String; 2]>,
+    /// Margin, as a share.
+    #[serde(default)]
+    pub within: f64,
+    /// Factor by which the lower value is multiplied.
+    #[serde(default = "once")]
+    pub times: f64,
+    /// Measurement that the claim is about.
+    #[serde(default)]
+    pub of: Figure,
+    /// Rounds that the claim is about.
+    #[serde(default)]
+    pub when: Period,
+}
+
+impl Claim {
+    /// Returns the measurement and the rounds in words.
+    pub fn about(&self) -> &'static str {
+        match (self.of, self.when) {
+            (Figure::Accuracy, Period::Early) => "early accuracy",
+            (Figure::Accuracy, Period::Mean) => "mean accuracy",
+            (Figure::Accuracy, Period::End) => "accuracy at the end",
+            (Figure::TaskShare, Period::Early) => "early picks from the task",
+            (Figure::TaskShare, Period::Mean) => "mean share of the task",
+            (Figure::TaskShare, Period::End) => "picks from the task",
+        }
+    }
+}
+
+fn once() -> f64 {
+    1.0
+}
+
+/// Measurement of a run.
+#[derive(Deserialize, Clone, Copy, Default, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// Accuracy on the test examples.
+    #[default]
+    Accuracy,
+    /// Share of the picks that belong to the task.
+    TaskShare,
+}
+
+/// Rounds that a measurement is taken from.
+#[derive(Deserialize, Clone, Copy, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Period {
+    /// The mean over the first fifth of the rounds.
+    Early,
+    /// The mean over all rounds.
+    #[default]
+    Mean,
+    /// The last round.
+    End,
+}
+
+/// A line at one of its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesName {
+    /// The name of the line.
+    pub line: String,
+    /// Value of the varied argument; empty if the line has only one series.
+    pub value: String,
+}
+
+impl SeriesName {
+    /// Returns the line and the value as text.
+    pub fn label(&self) -> String {
+        if self.value.is_empty() { self.line.clone() } else { format!("{}, {}", self.line, self.value) }
+    }
+}
+
+/// Returns the names of the built-in experiments.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name)
+}
+
+/// Returns the names and TOML texts of the built-in experiments.
+pub fn sources() -> &'static [(&'static str, &'static str)] {
+    BUILT_IN
+}
+
+impl Experiment {
+    /// Opens a built-in experiment or a TOML file.
+    pub fn open(name: &str) -> Result<Self> {
+        if let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
+            return Self::parse(name, &format!("{name}.toml"), text);
+        }
+        let path = Path::new(name);
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            return Err(Error::Unknown { name: name.into() });
+        }
+        let bytes = read_file(path, MOST_BYTES)?;
+        let text =
+            std::str::from_utf8(&bytes).map_err(|_| Fault::new("it is not UTF-8", "save it as UTF-8").of(name))?;
+        Self::parse(&path.file_stem().unwrap_or_default().to_string_lossy(), name, text)
+    }
+
+    /// Parses an experiment. Messages call the text `file`.
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<Self> {
+        let refused = |error: toml::de::Error| {
+            let before = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text.as_bytes()[..before].split(|byte| *byte == b'\n').count();
+            let problem = check::printable(error.message());
+            Fault::new(problem, "correct that line").of(&format!("{file}, line {line}"))
+        };
+        let read: Self = toml::from_str(text).map_err(refused)?;
+        let mut experiment = Self { name: name.into(), file: file.into(), ..read };
+        let shared = experiment.like.take().map(|like| SharedSettings::named(&like)).transpose();
+        let finish = |shared: Option<SharedSettings>| {
+            shared.into_iter().for_each(|shared| experiment.extend(shared));
+            check::check(&experiment)?;
+            Ok(experiment)
+        };
+        shared.and_then(finish).map_err(|fault: Fault| fault.of(file))
+    }
+
+    /// Adds shared settings that the file does not set itself.
+    fn extend(&mut self, shared: SharedSettings) {
+        if self.data.is_empty() {
+            self.data = shared.data;
+        }
+        if self.seeds == 0 {
+            self.seeds = shared.seeds;
+        }
+        self.notes.splice(0..0, shared.notes);
+        let own = std::mem::replace(&mut self.arguments, shared.arguments);
+        self.arguments.extend(own);
+        self.quick.get_or_insert(shared.quick);
+    }
+
+    /// Returns the quick version, which takes minutes.
+    pub fn quick(mut self) -> Result<Self> {
+        let Some(quick) = self.quick.take() else {
+            let problem = "it has no quick version".into();
+            return Err(Error::File { file: self.file, problem, remedy: Remedy::LeaveQuickOut });
+        };
+        self.name.push_str("-quick");
+        self.notes.insert(0, "This is the quick version, with fewer rounds, seeds and images.".into());
+        self.seeds = quick.seeds.unwrap_or(self.seeds);
+        self.arguments.extend(quick.arguments);
+        Ok(self)
+    }
+
+    /// Returns the title and its place in the paper.
+    pub fn caption(&self) -> String {
+        if self.paper.is_empty() { self.title.clone() } else { format!("{} ({} of the paper)", self.title, self.paper) }
+    }
+
+    /// Returns the experiment with other numbers of seeds and rounds.
+    pub fn with(mut self, seeds: Option<u64>, rounds: Option<u64>) -> Self {
+        self.seeds = seeds.unwrap_or(self.seeds);
+        if let Some(rounds) = rounds {
+            self.arguments.insert("rounds".into(), Value::Integer(rounds as i64));
+        }
+        self
+    }
+
+    /// Returns the largest number of rounds of a series.
+    pub fn rounds(&self) -> usize {
+        let own = self.lines.iter().flat_map(ExperimentLine::series).filter_map(|(_, own)| rounds_of(&own));
+        own.chain(rounds_of(&self.arguments)).max().unwrap_or(0)
+    }
+
+    /// Returns all series, line by line.
+    pub fn series(&self) -> Vec<SeriesName> {
+        self.lines.iter().flat_map(ExperimentLine::series).map(|(series, _)| series).collect()
+    }
+
+    /// Returns the name of the argument that varies within lines, if there is one.
+    pub fn varies(&self) -> Option<&str> {
+        self.lines.iter().flat_map(ExperimentLine::varied).map(|(name, _)| name.as_str()).next()
+    }
+
+    /// Returns the result of the paper for a series: accuracy and standard error, in percent.
+    pub fn paper_of(&self, series: &SeriesName) -> Option<[f64; 2]> {
+        let line = self.lines.iter().find(|line| line.name == series.line)?;
+        let at = line.series().iter().position(|(own, _)| own == series)?;
+        line.paper.get(at).copied()
+    }
+}
+
+impl ExperimentLine {
+    /// Returns the series of the line, each with the arguments of the line.
+    pub fn series(&self) -> Vec<(SeriesName, Table)> {
+        let of = |varied: Option<(&String, &Value)>| {
+            let value = varied.map_or_else(String::new, |(_, value)| as_text(value));
+            let mut arguments = self.arguments.clone();
+            arguments.extend(varied.map(|(name, value)| (name.clone(), value.clone())));
+            (SeriesName { line: self.name.clone(), value }, arguments)
+        };
+        match self.varied().next() {
+            Some((name, values)) => values.iter().map(|value| of(Some((name, value)))).collect(),
+            None => vec![of(None)],
+        }
+    }
+
+    /// Returns the arguments that are lists.
+    pub fn varied(&self) -> impl Iterator<Item = (&String, &Vec<Value>)> {
+        self.arguments.iter().filter_map(|(name, value)| Some((name, value.as_array()?)))
+    }
+}
+
+/// Returns the number of rounds in arguments.
+fn rounds_of(arguments: &Table) -> Option<usize> {
+    arguments.get("rounds").and_then(Value::as_integer).and_then(|rounds| usize::try_from(rounds).ok())
+}
+
+/// Returns a value as text for the command line.
+pub(crate) fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,181 @@
+"""Checks the data of a selection and opens it in place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from homing import _homing, _inputs
+from homing._files import files_of
+from homing._homing import Data, Task
+from homing._inputs import Embeddings, Rows
+from homing._progress import Pick, pick_callback
+from homing._selection import Selection
+from homing._settings import Columns, Inputs, Stop, StopLike
+
+_PATHS = ("observed_points", "forbidden", "probabilities", "target_probabilities")
+"""Inputs that may be paths."""
+
+
+class TaskData:
+    """The data of a selection, checked and opened."""
+
+    def __init__(
+        self, pool: Embeddings, targets: Embeddings | None, observed: Rows | Embeddings | None, inputs: Inputs
+    ) -> None:
+        given: dict[str, Any] = {**inputs}
+        paths = (x for name, x in given.items() if not isinstance(x, str) or (name in _PATHS and _looks_like_file(x)))
+        self.files = files_of(pool, targets, observed, *paths)
+        if not isinstance(given.get("kernel", ""), str):
+            matrix = given["kernel"] = _inputs.data(given["kernel"], "kernel matrix", copy=True)
+            pool, targets = _points(pool, matrix.rows, "pool"), _points(targets, matrix.rows, "targets")
+        columns = {name: given.pop(name) for name in Columns.__optional_keys__ if name in given}
+        own = {name: columns[name] for name in ("embedding_column",) if name in columns}
+        _take_columns(pool, ("groups", "costs", "probabilities"), given, columns)
+        self.pool = _inputs.data(pool, "pool", columns=columns)
+        rows, pool_columns = self.pool.rows, self.pool.columns
+        _take_columns(targets, ("target_probabilities",), given, own)
+        self.targets = None
+        if targets is not None:
+            self.targets = _inputs.data(targets, "targets", copy=True, columns=own, pool_columns=pool_columns)
+        for name in ("groups", "costs"):
+            if name in columns:
+                given[name] = getattr(self.pool, name)
+        for name in ("probabilities", "target_probabilities"):
+            if given.get(name) is not None:
+                given[name] = _inputs.data(given[name], name, copy=True)
+        if given.get("observed_points") is not None:
+            points = given["observed_points"]
+            given["observed_points"] = _inputs.data(points, "observed points", copy=True, pool_columns=pool_columns)
+        observed_rows, points = observed_of(observed, self.pool)
+        if points is not None:
+            if given.get("observed_points") is not None:
+                raise ValueError("observed and observed_points both hold embeddings; join them")
+            given["observed_points"] = points
+        given["observed"] = observed_rows
+        given["forbidden"] = _forbidden(given.get("forbidden"), self.pool)
+        given["quotas"], given["groups"] = _groups(given.get("groups"), given.get("quotas"), rows)
+        self.task = Task(self.pool, self.targets, given)
+
+    def select(self, settings: Mapping[str, Any]) -> Selection:
+        """Chooses rows; `settings` are `n`, `rule`, `noise_std` and the keys of :class:`homing.Settings`."""
+        stop, is_enough = _stop(settings.get("stop"))
+        n = _inputs.whole(settings["n"], "n", 1)
+        with pick_callback(settings.get("progress"), is_enough, n) as progress:
+            core = _homing.select(self.task, {**settings, "stop": stop, "progress": progress})
+        return Selection._of(core, self.files)
+
+
+def _take_columns(table: Any, names: tuple[str, ...], given: dict[str, Any], columns: dict[str, Any]) -> None:
+    """Replaces inputs that name columns of a table by these columns; names of columns of a file move to `columns`."""
+    for name in names:
+        value = given.get(name)
+        if not isinstance(value, str) or (name in _PATHS and _looks_like_file(value)):
+            continue
+        if isinstance(table, (str, os.PathLike)):
+            columns[name.removeprefix("target_")] = given.pop(name)
+        else:
+            given[name] = column_of(table, value, name)
+
+
+def column_of(table: Any, name: Any, what: str) -> Any:
+    """Returns the column of this name of a table in memory; a value that is no name is returned unchanged."""
+    if not isinstance(name, str):
+        return name
+    if isinstance(table, (Data, np.ndarray)) or not hasattr(table, "__getitem__") or _inputs.module_of(table) == "torch":
+        raise TypeError(f"{what} is the name {name!r}, but the pool has no columns; give one value per row")
+    try:
+        column = table[name]
+    except Exception as error:  # every library raises another exception
+        raise ValueError(f"{what} is the name {name!r}, but there is no such column; name another") from error
+    return column if what.endswith("probabilities") else np.asarray(column[:] if hasattr(column, "source") else column)
+
+
+def _stop(stop: StopLike) -> tuple[Stop | None, Callable[[Pick], Any] | None]:
+    """Returns the conditions that the core checks, and the function that ends the selection."""
+    if callable(stop):
+        return None, stop
+    if stop is None or isinstance(stop, Stop):
+        return stop, None
+    if not isinstance(stop, Mapping):
+        raise TypeError(f"stop is {_inputs.shown(stop)}; a Stop, a dict of its fields, or a function of a Pick is needed")
+    return Stop(**stop), None
+
+
+def _looks_like_file(text: str) -> bool:
+    return os.path.exists(text) or "." in os.path.basename(text)
+
+
+def _points(x: Any, rows: int, what: str) -> Any:
+    """Returns row numbers of a kernel matrix as points."""
+    if x is None or isinstance(x, Data):
+        return x
+    numbers = np.asarray(x)
+    if numbers.dtype.kind not in "iu" or numbers.ndim > 2 or (numbers.ndim == 2 and numbers.shape[1] != 1):
+        raise TypeError(f"with a kernel matrix, the {what} must be a list of its row numbers")
+    return _inputs.rows(numbers, what, rows).reshape(-1, 1).astype(np.float64)
+
+
+def observed_of(x: Any, pool: Data) -> tuple[npt.NDArray[np.int64], Data | None]:
+    """Returns the observed rows, or else the observed points: floats are embeddings, and a file may hold either."""
+    none = np.empty(0, np.int64)
+    if isinstance(x, (str, os.PathLike)):
+        named, points = pool.named(x)
+        return (none, points) if named is None else (np.array(named, dtype=np.int64), None)
+    if x is None or isinstance(x, (Selection, set, frozenset)) or _is_of_whole_numbers(x):
+        return _inputs.rows(x, "observed rows", pool.rows), None
+    return none, _inputs.data(x, "observed points", copy=True, pool_columns=pool.columns)
+
+
+def _is_of_whole_numbers(x: Any) -> bool:
+    """Whether these are row numbers or a mask. An empty list is one."""
+    kind = getattr(x, "dtype", getattr(x, "type", None))
+    if kind is None and _inputs.module_of(x) not in ("datasets", "pyarrow", "polars", "pandas"):
+        kind = np.asarray(x).dtype if np.size(x) else "int"
+    return str(kind).removeprefix("torch.").lower().startswith(("int", "uint", "bool"))
+
+
+def _forbidden(x: Any, pool: Data) -> npt.NDArray[np.int64]:
+    if not isinstance(x, (str, os.PathLike)):
+        return _inputs.rows(x, "forbidden rows", pool.rows)
+    named, _ = pool.named(x)
+    if named is None:
+        raise ValueError(f"{os.fspath(x)} holds embeddings, but forbidden rows must be named by their indices or ids")
+    return np.array(named, dtype=np.int64)
+
+
+def _groups(
+    groups: Any, quotas: int | Mapping[Any, int] | None, rows: int
+) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None]:
+    """Returns the quota of every group number, and the group number of every row."""
+    if groups is None:
+        if quotas is not None:
+            raise ValueError("quotas need groups; give the group of every row")
+        return None, None
+    try:
+        names, numbers = np.unique(np.asarray(groups), return_inverse=True)
+    except ValueError:
+        raise ValueError(f"the groups have lists of different lengths; one group per row, ({rows},), is needed") from None
+    except TypeError:
+        raise TypeError("the groups have types that cannot be compared with each other; pass them as strings") from None
+    if numbers.shape != (rows,):
+        raise ValueError(f"the groups have shape {np.shape(groups)}; one group per row, ({rows},), is needed")
+    most = 2**62
+    if quotas is None:
+        limits = None
+    elif isinstance(quotas, Mapping):
+        known = set(names.tolist())
+        unknown = [name for name in quotas if name not in known]
+        if unknown:
+            raise ValueError(f"quotas name the group {_inputs.shown(unknown[0])}, which no row of the pool has")
+        limits = [
+            _inputs.whole(quotas.get(name, most), f"the quota of {_inputs.shown(name)}", 0) for name in names.tolist()
+        ]
+    else:
+        limits = [_inputs.whole(quotas, "the quota of a group", 0)] * len(names)
+    return None if limits is None else np.array(limits, dtype=np.int64), numbers.astype(np.int64)
+

@@ -1,0 +1,122 @@
+//! Sentences and pages about selections and diagnoses.
+
+use homing::diagnose::{Advice, Diagnosis};
+use homing::{Interrupt, Noise};
+use homing_report::{Provenance, Report, RowDetails, diagnosis, render};
+use pyo3::prelude::*;
+
+use crate::data::Data;
+use crate::error::report_error;
+use crate::run::run;
+use crate::selection::Selection;
+use crate::task::Task;
+
+/// Renders the page of a selection.
+pub fn selection_page(
+    py: Python<'_>,
+    chosen: &Selection,
+    title: Option<String>,
+    ids: Option<&[String]>,
+    labels: Option<&[String]>,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let (whole, interrupt) = (chosen.task.get(), Interrupt::default());
+    let file = whole.pool().file();
+    let ids = ids.or_else(|| whole.pool().ids());
+    let labels = labels.or_else(|| file.and_then(homing_pool::Pool::labels));
+    let groups = file.and_then(homing_pool::Pool::groups);
+    let target_ids = whole.targets().and_then(Data::ids);
+    let name = |names: Option<&[String]>, row: usize| names.and_then(|names| names.get(row)).cloned();
+    let report = whole.with(py, &interrupt, |task| {
+        let provenance = Provenance {
+            pool_file: whole.pool().name(),
+            number_format: whole.pool().dtype().into(),
+            targets_file: whole.targets().map(Data::name),
+            noise_is_default: matches!(chosen.plan.noise, Noise::Relative(_)),
+            centred: whole.is_centered(),
+            choose_seconds: chosen.seconds,
+            ..Provenance::new(&task, &chosen.plan, &chosen.core)
+        };
+        run(py, threads, &interrupt, None, |_| {
+            let details = RowDetails {
+                id: &|row| name(ids, row).unwrap_or_else(|| row.to_string()),
+                target_id: &|row| name(target_ids, row),
+                label: &|row| name(labels, row),
+                group: &|row| name(groups, row),
+                thumbnail: &|_| None,
+                target_thumbnail: &|_| None,
+            };
+            Report::new(&task, &chosen.core, provenance, &details)
+        })
+    })?;
+    let report = Report { title: title.unwrap_or(report.title), ..report };
+    py.detach(|| render(&report)).map_err(report_error)
+}
+
+/// Phrases advice with the names of Python's arguments.
+fn advice(advice: Advice) -> String {
+    match advice {
+        Advice::LowerNoise => "lower noise_std".to_owned(),
+        Advice::RaiseNoise => "raise noise_std".to_owned(),
+        Advice::SetNoise(std) => format!("try noise_std={}", homing_report::text::short(std)),
+        Advice::Center => "try center=True".to_owned(),
+        other => diagnosis::plain_advice(other),
+    }
+}
+
+/// The fields of the package's `Fact`.
+#[derive(IntoPyObject)]
+pub struct FactFields {
+    name: String,
+    value: String,
+    meaning: String,
+    kind: &'static str,
+    paper: &'static str,
+}
+
+impl From<homing_report::Fact> for FactFields {
+    fn from(fact: homing_report::Fact) -> Self {
+        Self { name: fact.name, value: fact.value, meaning: fact.meaning, kind: fact.kind, paper: fact.place }
+    }
+}
+
+/// The fields of the package's `Diagnosis` that are sentences.
+#[derive(IntoPyObject)]
+pub struct DiagnosisWords {
+    verdict: String,
+    warnings: Vec<String>,
+    facts: Vec<FactFields>,
+    checks: Vec<FactFields>,
+}
+
+/// Returns the sentences of a diagnosis.
+pub fn diagnosis_words(found: &Diagnosis, task: &Task) -> DiagnosisWords {
+    let facts = diagnosis::facts(found, |row| row_name(task, row));
+    DiagnosisWords {
+        verdict: diagnosis::verdict(found, |target| target_name(task, target)),
+        warnings: diagnosis::warnings(found, &advice),
+        facts: facts.into_iter().map(FactFields::from).collect(),
+        checks: diagnosis::checks(found).into_iter().map(FactFields::from).collect(),
+    }
+}
+
+/// Renders the page of a diagnosis.
+pub fn diagnosis_page(py: Python<'_>, found: &Diagnosis, whole: &Task, threads: Option<usize>) -> PyResult<String> {
+    let interrupt = Interrupt::default();
+    let page = whole.with(py, &interrupt, |task| {
+        run(py, threads, &interrupt, None, |_| {
+            let (row, target) = (|row| row_name(whole, row), |target| target_name(whole, target));
+            let names = diagnosis::Names { row: &row, target: &target, advice: &advice };
+            Ok(diagnosis::render(&names, &task, found))
+        })
+    })?;
+    page.map_err(report_error)
+}
+
+fn row_name(task: &Task, row: usize) -> String {
+    task.pool().ids().map_or_else(|| format!("row {row}"), |ids| format!("{} (row {row})", ids[row]))
+}
+
+fn target_name(task: &Task, target: usize) -> String {
+    task.targets().and_then(Data::ids).map_or_else(|| target.to_string(), |ids| ids[target].clone())
+}

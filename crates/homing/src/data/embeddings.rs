@@ -1,0 +1,403 @@
+//! A borrowed matrix of embeddings, one row per example, in the number format of its file.
+
+use std::ops::Range;
+
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+
+use crate::{Error, Interrupt, Result, RowSource};
+
+/// Rows that are processed together. A block fits into the cache. Its size does not depend on the number of threads, so
+/// neither do sums over blocks.
+pub(crate) const BLOCK: usize = 256;
+
+/// Scattered rows that are announced together: enough to keep a disk busy, and few enough to be read before the cache
+/// evicts them.
+pub(crate) const ANNOUNCED: usize = 1024;
+
+/// The numbers of a matrix, row-major.
+///
+/// ```
+/// use homing::{Embeddings, StoredValues};
+///
+/// let pool = [1.0f32, 0.0, 0.9, 0.1];
+/// let view = Embeddings::new(&pool, 2)?;
+/// assert!(matches!(view.values(), StoredValues::F32(values) if values.len() == 4));
+/// # Ok::<(), homing::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum StoredValues<'a> {
+    /// IEEE single precision.
+    F32(&'a [f32]),
+    /// IEEE double precision.
+    F64(&'a [f64]),
+    /// IEEE half precision.
+    F16(&'a [f16]),
+    /// The upper half of an f32.
+    Bf16(&'a [bf16]),
+    /// Numbers that are read on demand.
+    Source(&'a dyn RowSource),
+}
+
+impl StoredValues<'_> {
+    /// Returns the number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            StoredValues::F32(v) => v.len(),
+            StoredValues::F64(v) => v.len(),
+            StoredValues::F16(v) => v.len(),
+            StoredValues::Bf16(v) => v.len(),
+            StoredValues::Source(source) => source.count(),
+        }
+    }
+
+    /// Returns whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the values in the range `at` to `out`, as f64.
+    pub fn write_f64(&self, at: Range<usize>, out: &mut [f64]) {
+        match self {
+            StoredValues::F64(v) => out.copy_from_slice(&v[at]),
+            StoredValues::F32(v) => pulp::Arch::new().dispatch(|| {
+                out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = f64::from(x));
+            }),
+            StoredValues::F16(v) => v[at].convert_to_f64_slice(out),
+            StoredValues::Bf16(v) => v[at].convert_to_f64_slice(out),
+            StoredValues::Source(source) => source.read_f64(at.start, &mut out[..at.len()]),
+        }
+    }
+
+    /// Writes the values in the range `at` to `out`, rounded to f32.
+    pub fn write_f32(&self, at: Range<usize>, out: &mut [f32]) {
+        match self {
+            StoredValues::F64(v) => out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = x as f32),
+            StoredValues::F32(v) => out.copy_from_slice(&v[at]),
+            StoredValues::F16(v) => v[at].convert_to_f32_slice(out),
+            StoredValues::Bf16(v) => v[at].convert_to_f32_slice(out),
+            StoredValues::Source(source) => source.read_f32(at.start, &mut out[..at.len()]),
+        }
+    }
+}
+
+impl<'a> From<&'a [f32]> for StoredValues<'a> {
+    fn from(v: &'a [f32]) -> Self {
+        StoredValues::F32(v)
+    }
+}
+
+impl<'a> From<&'a [f64]> for StoredValues<'a> {
+    fn from(v: &'a [f64]) -> Self {
+        StoredValues::F64(v)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [f32; N]> for StoredValues<'a> {
+    fn from(v: &'a [f32; N]) -> Self {
+        StoredValues::F32(v)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [f64; N]> for StoredValues<'a> {
+    fn from(v: &'a [f64; N]) -> Self {
+        StoredValues::F64(v)
+    }
+}
+
+impl<'a> From<&'a Vec<f32>> for StoredValues<'a> {
+    fn from(v: &'a Vec<f32>) -> Self {
+        StoredValues::F32(v)
+    }
+}
+
+impl<'a> From<&'a Vec<f64>> for StoredValues<'a> {
+    fn from(v: &'a Vec<f64>) -> Self {
+        StoredValues::F64(v)
+    }
+}
+
+impl<'a> From<&'a dyn RowSource> for StoredValues<'a> {
+    fn from(source: &'a dyn RowSource) -> Self {
+        StoredValues::Source(source)
+    }
+}
+
+/// A view of `rows × dim` embeddings. Copying the view copies no data.
+///
+/// Rows are read as f64, whatever their format, and the offset is subtracted if there is one (see
+/// [`Embeddings::centered`]).
+///
+/// ```
+/// use homing::Embeddings;
+///
+/// let pool = [1.0f32, 0.0, 0.5, 0.25, 0.0, 1.0]; // three rows of two numbers
+/// let view = Embeddings::new(&pool, 2)?;
+/// assert_eq!((view.rows(), view.dim()), (3, 2));
+/// assert_eq!(view.row(1), [0.5, 0.25]);
+///
+/// let mean = [0.5, 0.0];
+/// assert_eq!(view.centered(&mean).row(1), [0.0, 0.25]);
+/// # Ok::<(), homing::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Embeddings<'a> {
+    values: StoredValues<'a>,
+    dim: usize,
+    offset: Option<&'a [f64]>,
+    interrupt: Option<&'a Interrupt>,
+}
+
+impl<'a> Embeddings<'a> {
+    /// Views `values` as rows of `dim` numbers.
+    pub fn new(values: impl Into<StoredValues<'a>>, dim: usize) -> Result<Self> {
+        let values = values.into();
+        if dim == 0 || values.is_empty() {
+            return Err(Error::Empty { what: "matrix" });
+        }
+        if !values.len().is_multiple_of(dim) {
+            return Err(Error::Ragged { len: values.len(), dim });
+        }
+        Ok(Self { values, dim, offset: None, interrupt: None })
+    }
+
+    /// Returns a view of the same rows with `offset` subtracted from each, for example the pool's mean.
+    pub fn centered(self, offset: &'a [f64]) -> Self {
+        assert_eq!(offset.len(), self.dim, "an offset has as many numbers as a row");
+        Self { offset: Some(offset), ..self }
+    }
+
+    /// Returns a view of the same rows. Work that reads them ends once `interrupt` is set.
+    pub fn watching(self, interrupt: &'a Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), ..self }
+    }
+
+    /// Returns a view of the same rows that watches the interrupt of `other`.
+    pub(crate) fn watching_as(self, other: Embeddings<'a>) -> Self {
+        Self { interrupt: other.interrupt, ..self }
+    }
+
+    fn check_interrupt(&self) {
+        self.interrupt.iter().for_each(|interrupt| interrupt.check());
+    }
+
+    /// Returns whether an offset is subtracted.
+    pub fn is_centered(&self) -> bool {
+        self.offset.is_some()
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.values.len() / self.dim
+    }
+
+    /// Returns the number of values per row.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Returns the values as they are stored, without the offset.
+    pub fn values(&self) -> StoredValues<'a> {
+        self.values
+    }
+
+    /// Writes the rows in `range` to `out` (range.len() × dim), row-major.
+    pub fn read(&self, range: Range<usize>, out: &mut [f64]) {
+        self.check_interrupt();
+        self.values.write_f64(range.start * self.dim..range.end * self.dim, out);
+        if let Some(offset) = self.offset {
+            for row in out.chunks_exact_mut(self.dim) {
+                for (o, m) in row.iter_mut().zip(offset) {
+                    *o -= m;
+                }
+            }
+        }
+    }
+
+    /// Writes a range of columns of one row to `out`.
+    pub(crate) fn read_part(&self, row: usize, columns: Range<usize>, out: &mut [f64]) {
+        self.check_interrupt();
+        let start = row * self.dim;
+        self.values.write_f64(start + columns.start..start + columns.end, out);
+        if let Some(offset) = self.offset {
+            out.iter_mut().zip(&offset[columns]).for_each(|(out, m)| *out -= m);
+        }
+    }
+
+    /// Announces rows that are about to be read to their source, unless they form one contiguous range.
+    pub(crate) fn announce(&self, rows: &[usize]) {
+        if let StoredValues::Source(source) = self.values
+            && runs(rows).nth(1).is_some()
+        {
+            runs(rows).for_each(|(_, range)| source.announce(range.start * self.dim..range.end * self.dim));
+        }
+    }
+
+    /// Returns an error if a read has failed.
+    pub fn check_read(&self) -> Result<()> {
+        match self.values {
+            StoredValues::Source(source) => source.failure().map_or(Ok(()), |reason| Err(Error::Unreadable(reason))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the rows in `range` as f32: in place if they are stored as f32, otherwise rounded into `buffer`.
+    pub(crate) fn block_f32<'b>(&self, range: Range<usize>, buffer: &'b mut [f32]) -> &'b [f32]
+    where
+        'a: 'b,
+    {
+        self.check_interrupt();
+        if let (StoredValues::F32(v), None) = (self.values, self.offset) {
+            return &v[range.start * self.dim..range.end * self.dim];
+        }
+        let buffer = &mut buffer[..range.len() * self.dim];
+        self.read_f32(range, buffer);
+        buffer
+    }
+
+    /// Writes the rows in `range` to `out` as f32.
+    fn read_f32(&self, range: Range<usize>, out: &mut [f32]) {
+        self.check_interrupt();
+        if self.offset.is_none() {
+            return self.values.write_f32(range.start * self.dim..range.end * self.dim, out);
+        }
+        let mut rows = vec![0.0; out.len()];
+        self.read(range, &mut rows);
+        out.iter_mut().zip(&rows).for_each(|(out, &x)| *out = x as f32);
+    }
+
+    /// Returns whether f32 holds every row exactly.
+    pub(crate) fn fits_f32(&self) -> bool {
+        self.offset.is_none()
+            && match self.values {
+                StoredValues::F64(_) => false,
+                StoredValues::F32(_) | StoredValues::F16(_) | StoredValues::Bf16(_) => true,
+                StoredValues::Source(source) => source.fits_f32(),
+            }
+    }
+
+    /// Writes the given rows to `out` as f32, row-major.
+    pub(crate) fn gather_f32(&self, rows: &[usize], out: &mut [f32]) {
+        for (rows, out) in rows.chunks(ANNOUNCED).zip(out.chunks_mut(ANNOUNCED * self.dim)) {
+            self.announce(rows);
+            for (at, range) in runs(rows) {
+                self.read_f32(range, &mut out[at.start * self.dim..at.end * self.dim]);
+            }
+        }
+    }
+
+    /// Returns one row.
+    pub fn row(&self, row: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.dim];
+        self.read(row..row + 1, &mut out);
+        out
+    }
+
+    /// Returns the number in row `row` and column `column`.
+    pub fn entry(&self, row: usize, column: usize) -> f64 {
+        let at = row * self.dim + column;
+        let value = match self.values {
+            StoredValues::F32(v) => f64::from(v[at]),
+            StoredValues::F64(v) => v[at],
+            StoredValues::F16(v) => v[at].to_f64(),
+            StoredValues::Bf16(v) => v[at].to_f64(),
+            StoredValues::Source(source) => {
+                let mut value = [0.0];
+                source.read_f64(at, &mut value);
+                value[0]
+            }
+        };
+        value - self.offset.map_or(0.0, |offset| offset[column])
+    }
+
+    /// Returns an error that names the first row with a NaN or an infinity, if there is one.
+    pub fn check_finite(&self, what: &'static str) -> Result<()> {
+        let bad = self.map_blocks(|start, block| {
+            let at = block.iter().position(|x| !x.is_finite())?;
+            Some(start + at / self.dim)
+        });
+        self.check_read()?;
+        match bad.into_iter().flatten().next() {
+            Some(row) => Err(Error::NotFinite { what, row }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the mean of all rows.
+    pub fn mean(&self) -> Vec<f64> {
+        let sums = self.map_blocks(|_, block| {
+            let mut sum = vec![0.0; self.dim];
+            for row in block.chunks_exact(self.dim) {
+                for (s, x) in sum.iter_mut().zip(row) {
+                    *s += x;
+                }
+            }
+            sum
+        });
+        let mut mean = vec![0.0; self.dim];
+        for sum in sums {
+            for (m, s) in mean.iter_mut().zip(sum) {
+                *m += s;
+            }
+        }
+        mean.iter_mut().for_each(|m| *m /= self.rows() as f64);
+        mean
+    }
+
+    /// Applies `f` to every block of rows (the number of its first row, and its values), and returns the results in order.
+    pub(crate) fn map_blocks<T: Send>(&self, f: impl Fn(usize, &[f64]) -> T + Sync) -> Vec<T> {
+        crate::Points::from(*self).map_blocks(f)
+    }
+}
+
+/// Splits a list of rows into runs of consecutive rows. Returns each run's positions in the list, and its rows.
+pub(crate) fn runs(rows: &[usize]) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    let mut from = 0;
+    rows.chunk_by(|row, next| *next == row + 1).map(move |run| {
+        let at = from..from + run.len();
+        from = at.end;
+        (at, run[0]..run[0] + run.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_reads_as_the_same_numbers() {
+        let want = [1.0, -2.0, 0.5, 4.0];
+        let single: Vec<f32> = want.iter().map(|&x| x as f32).collect();
+        let half: Vec<f16> = want.iter().map(|&x| f16::from_f64(x)).collect();
+        let brain: Vec<bf16> = want.iter().map(|&x| bf16::from_f64(x)).collect();
+        for values in
+            [StoredValues::F64(&want), StoredValues::F32(&single), StoredValues::F16(&half), StoredValues::Bf16(&brain)]
+        {
+            let view = Embeddings::new(values, 2).unwrap();
+            assert_eq!(view.row(0), want[..2]);
+            assert_eq!(view.row(1), want[2..]);
+            assert_eq!(view.mean(), [0.75, 1.0]);
+        }
+    }
+
+    #[test]
+    fn a_bad_value_is_named_by_its_row() {
+        let mut values = vec![0.0f32; 3 * 700];
+        values[3 * 600 + 1] = f32::NAN;
+        let view = Embeddings::new(&values[..], 3).unwrap();
+        assert_eq!(view.check_finite("pool"), Err(Error::NotFinite { what: "pool", row: 600 }));
+    }
+
+    #[test]
+    fn rows_in_sequence_are_one_run() {
+        let found: Vec<_> = runs(&[3, 4, 5, 9, 8, 9]).collect();
+        assert_eq!(found, [(0..3, 3..6), (3..4, 9..10), (4..6, 8..10)]);
+        assert_eq!(runs(&[]).count(), 0);
+    }
+
+    #[test]
+    fn rows_must_be_whole() {
+        assert_eq!(Embeddings::new(&[0.0f32; 5][..], 2).unwrap_err(), Error::Ragged { len: 5, dim: 2 });
+    }
+}

@@ -1,0 +1,13 @@
+//! Diagnoses: whether the input is sound, and what a pool can teach about the targets.
+
+mod diagnosis;
+mod duplicates;
+mod evidence;
+mod scale;
+mod warnings;
+
+pub use diagnosis::{Descent, Diagnosis, OUT_OF_REACH, Question, TargetReach, descent};
+pub use duplicates::{Duplicates, NEAR, duplicates};
+pub use evidence::{NoiseFit, fit_noise};
+pub use scale::{Scale, scale};
+pub use warnings::{Advice, Warning};

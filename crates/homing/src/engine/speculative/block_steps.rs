@@ -1,0 +1,223 @@
+//! Applying picks to whole blocks of rows: one matrix product, then a few operations per row and pick.
+
+use faer::{Accum, Mat, MatRef};
+
+use super::{PickStep, SecondNumber, SelectionState};
+use crate::base::algebra::{matrix, norm_sq, product, zeros};
+use crate::data::embeddings::BLOCK;
+use crate::engine::numbers::{squares_after, variance_after};
+use crate::engine::real::Real;
+
+/// Number of terms that are summed in f32 before they are added to a longer sum.
+const RUN: usize = 512;
+
+/// Error factor γ of an inner product that is summed in runs of [`RUN`] terms: the product is off by at most γ‖φ‖‖w‖
+/// (Higham 2002, §3.1). This includes the rounding of the probe and, if it is stored in another type, of the row.
+pub(crate) fn gamma<T: Real>(dim: usize) -> f64 {
+    1.01 * T::UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3) as f64
+}
+
+/// Functionals with which rows are multiplied.
+pub(crate) struct Probes<T> {
+    /// Probes × dimensions, so the product needs no copy of either side.
+    matrix: Mat<T>,
+}
+
+/// Buffers for the products of one block.
+pub(crate) struct Products<T> {
+    /// Probes × rows, the output of the matrix product.
+    transposed: Mat<T>,
+    /// Rows × probes.
+    columns: Mat<T>,
+}
+
+impl<T: Real> Probes<T> {
+    pub fn new<'w>(dim: usize, probes: impl IntoIterator<Item = &'w [f64]>) -> Self {
+        let probes: Vec<&[f64]> = probes.into_iter().collect();
+        Self { matrix: matrix(probes.len(), dim, |j, i| T::of(probes[j][i])) }
+    }
+
+    pub fn room(&self) -> Products<T> {
+        let count = self.matrix.nrows();
+        Products { transposed: zeros(count, BLOCK), columns: zeros(BLOCK, count) }
+    }
+
+    /// Multiplies the rows of a block (row-major) with all probes.
+    pub fn multiply(&self, rows: &[T], products: &mut Products<T>) {
+        let dim = self.matrix.ncols();
+        let len = rows.len() / dim;
+        let rows = MatRef::from_column_major_slice(rows, dim, len);
+        for k in (0..dim).step_by(RUN) {
+            let run = RUN.min(dim - k);
+            let accumulate = if k == 0 { Accum::Replace } else { Accum::Add };
+            let out = products.transposed.as_mut().subcols_mut(0, len);
+            let probes = self.matrix.as_ref().subcols(k, run);
+            product(out, accumulate, probes, rows.subrows(k, run), T::of(1.0));
+        }
+        products
+            .columns
+            .as_mut()
+            .subrows_mut(0, len)
+            .copy_from(products.transposed.as_ref().subcols(0, len).transpose());
+    }
+}
+
+impl<T: Real> Products<T> {
+    /// Returns the products of the first `len` rows with probe `j`.
+    pub fn of(&self, j: usize, len: usize) -> &[T] {
+        &self.columns.col_as_slice(j)[..len]
+    }
+
+    /// Returns Σ_j weight_j · c_j² over the probes from `from` on, for the first `len` rows.
+    pub fn squares(&self, from: usize, weights: impl Iterator<Item = f64>, len: usize) -> Vec<f64> {
+        let mut sums = vec![0.0; len];
+        for (j, weight) in weights.enumerate() {
+            for (sum, &c) in sums.iter_mut().zip(self.of(from + j, len)) {
+                *sum += weight * c.get() * c.get();
+            }
+        }
+        sums
+    }
+}
+
+/// Functionals whose squared covariances with f_x add up to VTL's sum.
+pub(crate) struct VtlRoot {
+    pub columns: Vec<Vec<f64>>,
+    norm_sq: f64,
+}
+
+impl VtlRoot {
+    pub fn of(state: &SelectionState) -> Option<Self> {
+        let targets = state.targets.as_ref().filter(|_| state.wants.sq_cov)?;
+        let columns = state.data.root_of(&targets.points);
+        let norm_sq = columns.iter().map(|column| norm_sq(column)).sum();
+        Some(Self { columns, norm_sq })
+    }
+
+    /// Returns the error of a sum in units of ‖φ‖², in addition to the errors that are stored per row.
+    pub fn error<T: Real>(&self, dim: usize) -> f64 {
+        (gamma::<T>(dim).powi(2) + 4.0 * T::UNIT) * self.norm_sq
+    }
+
+    /// Computes the sums of a block, from its products with the columns, which start at probe `from`.
+    pub fn sum<T: Real>(&self, products: &Products<T>, from: usize, numbers: &mut ColdNumbers<T>) {
+        let sums = products.squares(from, self.columns.iter().map(|_| 1.0), numbers.var.len());
+        numbers.second = sums.iter().map(|&q| T::of(q)).collect();
+        // Each c_a is off by γ‖φ‖‖r_a‖: 2γ·√q·√(Σ_a ‖r_a‖²), times ‖φ‖, by the Cauchy–Schwarz inequality.
+        let off = 2.01 * gamma::<T>(self.columns[0].len()) * self.norm_sq.sqrt();
+        numbers.second_error = sums.iter().map(|q| (off * q.sqrt()) as f32).collect();
+    }
+}
+
+/// The functionals of some picks in one matrix, ready to be applied to any block of rows.
+pub(crate) struct BlockSteps<'s, T> {
+    steps: Vec<&'s PickStep>,
+    probes: Probes<T>,
+    /// Number of functionals per step.
+    wide: usize,
+    /// Whether the second number is replaced at each step (CTL).
+    std_cov: bool,
+    /// The step before which VTL's sums are recomputed, and their root.
+    recompute: Option<(usize, VtlRoot)>,
+    gamma: f64,
+}
+
+/// The numbers of a block.
+#[derive(Default, Clone)]
+pub(crate) struct ColdNumbers<T> {
+    pub var: Vec<T>,
+    /// Var f_x given the targets as well, the sum of squared covariances, or the covariance with the standardised targets.
+    pub second: Vec<T>,
+    /// Largest error of the sum of squared covariances that comes from the rounding of products, in units of ‖φ‖; empty if
+    /// not needed. The error only grows, so the latest value is valid for all steps.
+    pub second_error: Vec<f32>,
+}
+
+impl<T: Real> ColdNumbers<T> {
+    /// Copies all numbers except the errors, reusing the allocated memory.
+    pub fn copy(&mut self, from: &Self) {
+        self.var.clone_from(&from.var);
+        self.second.clone_from(&from.second);
+    }
+}
+
+impl<'s, T: Real> BlockSteps<'s, T> {
+    /// `state` is the state after the steps. If `recompute` is given, VTL's sums are recomputed before that step.
+    pub fn new(
+        dim: usize,
+        steps: impl Iterator<Item = &'s PickStep>,
+        state: &SelectionState,
+        recompute: Option<(usize, VtlRoot)>,
+    ) -> Self {
+        let steps: Vec<&PickStep> = steps.collect();
+        let of_step = |step: &&'s PickStep| [Some(&step.data[..]), step.second.weights()].into_iter().flatten();
+        let after = state.standardised();
+        let root = recompute.as_ref().map_or(&[][..], |(_, root)| &root.columns);
+        let all = steps.iter().flat_map(of_step).chain(after.as_deref()).chain(root.iter().map(Vec::as_slice));
+        let probes = Probes::new(dim, all);
+        let wide = steps.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
+        Self { steps, probes, wide, std_cov: after.is_some(), recompute, gamma: gamma::<T>(dim) }
+    }
+
+    pub fn room(&self) -> Products<T> {
+        self.probes.room()
+    }
+
+    /// Applies all steps, and calls `at` with the numbers before each step and after the last.
+    pub fn apply(
+        &self,
+        rows: &[T],
+        products: &mut Products<T>,
+        numbers: &mut ColdNumbers<T>,
+        mut at: impl FnMut(usize, &ColdNumbers<T>),
+    ) {
+        let len = numbers.var.len();
+        self.probes.multiply(rows, products);
+        for t in 0..=self.steps.len() {
+            if self.std_cov {
+                // The functional before step t is stored next to it; the one after the last step stands alone.
+                let column = self.wide * t + usize::from(t < self.steps.len());
+                numbers.second.copy_from_slice(products.of(column, len));
+            }
+            if let Some((_, root)) = self.recompute.as_ref().filter(|(at, _)| *at == t) {
+                root.sum(products, self.wide * self.steps.len(), numbers);
+            }
+            at(t, numbers);
+            if let Some(step) = self.steps.get(t) {
+                let other = (self.wide > 1).then(|| products.of(self.wide * t + 1, len));
+                self.apply_one(step, products.of(self.wide * t, len), other, numbers);
+            }
+        }
+    }
+
+    /// Updates the numbers of some rows for a pick, from their products with its functionals.
+    fn apply_one(&self, step: &PickStep, first: &[T], other: Option<&[T]>, numbers: &mut ColdNumbers<T>) {
+        let ColdNumbers { var, second, second_error } = numbers;
+        let inverse = T::of(1.0 / step.total);
+        match (&step.second, other) {
+            (SecondNumber::Joint { total, .. }, Some(other)) => {
+                let joint_inverse = T::of(1.0 / total);
+                for (u, &g) in second.iter_mut().zip(other) {
+                    *u = variance_after(*u, g, joint_inverse);
+                }
+            }
+            (SecondNumber::Squares { weights, norm_sq: c }, Some(other)) => {
+                let c_sq = T::of(*c);
+                for ((q, &g), &h) in second.iter_mut().zip(first).zip(other) {
+                    *q = squares_after(*q, g, h, inverse, c_sq);
+                }
+                // With ĝ off by a‖φ‖ and ĥ by b‖φ‖: (2/p)(|ĝ|b + |ĥ|a) + 2|ĝ|a·‖c‖²/p², times ‖φ‖.
+                let (a, b) = (self.gamma * norm_sq(&step.data).sqrt(), self.gamma * norm_sq(weights).sqrt());
+                let of_g = (2.0 / step.total * (b + a * c / step.total)) as f32;
+                let of_h = (2.0 / step.total * a) as f32;
+                for ((error, &g), &h) in second_error.iter_mut().zip(first).zip(other) {
+                    *error += of_g * g.size() + of_h * h.size();
+                }
+            }
+            _ => {}
+        }
+        for (v, &g) in var.iter_mut().zip(first) {
+            *v = variance_after(*v, g, inverse);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The few rows on which picks are drafted, with their numbers in f64.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::block_steps::VtlRoot;
+use super::{PickStep, PrecisionLoss, SecondNumber, SelectionState, is_copy};
+use crate::base::algebra::dot;
+use crate::data::copies::RowCopies;
+use crate::data::embeddings::BLOCK;
+use crate::engine::numbers::{candidate, lower_squares, lower_variance};
+use crate::engine::order::{ScoredRow, winner};
+use crate::law::{LOST, LinearLaw, Variance};
+use crate::{Candidate, Embeddings, Points, Rule};
+
+/// Some rows, and their numbers given all picks.
+#[derive(Clone)]
+pub(crate) struct HotRows {
+    rows: Vec<usize>,
+    points: RowCopies,
+    numbers: RowNumbers,
+    std_cov: Vec<f64>,
+    /// Whether the second number is a sum of squares. It is tiny for most rows, and may then lose its digits.
+    is_sum: bool,
+}
+
+/// Var f_x given D, and the rule's second number: the variance given the targets as well, or the sum of squared
+/// covariances.
+type RowNumbers = Vec<(Variance, Variance)>;
+
+/// Numbers without their scales, which only grow.
+pub(super) type Snapshot = Vec<[f64; 2]>;
+
+impl HotRows {
+    /// Creates an empty set of rows.
+    pub fn none(pool: Embeddings<'_>, state: &SelectionState) -> Self {
+        let points = RowCopies::gather(pool.into(), &[]);
+        Self { rows: Vec::new(), points, numbers: Vec::new(), std_cov: Vec::new(), is_sum: state.wants.sq_cov }
+    }
+
+    /// Computes the numbers of some rows from scratch.
+    pub fn build(pool: Embeddings<'_>, rows: &[usize], state: &SelectionState) -> Result<Self, PrecisionLoss> {
+        let dim = pool.dim();
+        let root = VtlRoot::of(state).map_or_else(Vec::new, |root| root.columns);
+        let mut numbers = vec![(Variance::ZERO, Variance::ZERO); rows.len()];
+        rows.par_chunks(BLOCK).zip(numbers.par_chunks_mut(BLOCK)).for_each(|(rows, numbers)| {
+            let points = Points::from(pool).gather(rows);
+            let mut found = vec![Variance::ZERO; rows.len()];
+            let mut scan = |law: &LinearLaw, to: fn(&mut (Variance, Variance)) -> &mut Variance| {
+                law.scan_vars(&points, &mut found);
+                numbers.iter_mut().zip(&found).for_each(|(number, found)| *to(number) = *found);
+            };
+            scan(&state.data, |(var, _)| var);
+            if let Some(joint) = &state.joint {
+                scan(joint, |(_, second)| second);
+            }
+            if !root.is_empty() {
+                for (x, (_, second)) in points.chunks_exact(dim).zip(numbers) {
+                    let value = root.iter().map(|weights| dot(weights, x).powi(2)).sum();
+                    *second = Variance { value, scale: value };
+                }
+            }
+        });
+        if numbers.iter().any(|(var, second)| var.is_lost() || second.is_lost()) {
+            return Err(PrecisionLoss);
+        }
+        Ok(Self {
+            rows: rows.to_vec(),
+            points: RowCopies::gather(pool.into(), rows),
+            numbers,
+            ..Self::none(pool, state)
+        })
+    }
+
+    /// Returns the best open row of the whole pool.
+    pub fn best_of_all(
+        pool: Embeddings<'_>,
+        rule: &dyn Rule,
+        state: &SelectionState,
+        open: &[bool],
+    ) -> Result<Option<ScoredRow>, PrecisionLoss> {
+        let standardised = state.standardised();
+        let mut best: Option<ScoredRow> = None;
+        for start in (0..pool.rows()).step_by(64 * BLOCK) {
+            let rows: Vec<usize> = (start..pool.rows().min(start + 64 * BLOCK)).filter(|&row| open[row]).collect();
+            let mut part = Self::build(pool, &rows, state)?;
+            part.standardise(standardised.as_deref());
+            let found = part.best(pool, rule, state.noise_var, |_| true)?;
+            best = match (best, found) {
+                (Some(best), Some(found)) if found.beats(&best, is_copy(pool)) => Some(found),
+                (None, found) => found,
+                (best, _) => best,
+            };
+        }
+        Ok(best)
+    }
+
+    /// Replaces the rows by the open rows in `best`, reusing the numbers of those that are already here.
+    pub fn replace_rows(
+        self,
+        pool: Embeddings<'_>,
+        best: &[usize],
+        state: &SelectionState,
+        open: &[bool],
+    ) -> Result<Self, PrecisionLoss> {
+        let places: HashMap<usize, usize> = self.rows.iter().enumerate().map(|(at, &row)| (row, at)).collect();
+        let (old, new): (Vec<usize>, Vec<usize>) =
+            best.iter().filter(|&&row| open[row]).partition(|row| places.contains_key(row));
+        let places: Vec<usize> = old.iter().map(|row| places[row]).collect();
+        let mut kept = Self {
+            rows: old,
+            points: self.points.select(&places, pool.dim()),
+            numbers: places.iter().map(|&at| self.numbers[at]).collect(),
+            ..self
+        };
+        kept.append(Self::build(pool, &new, state)?);
+        Ok(kept)
+    }
+
+    /// Adds rows whose numbers are given the same picks.
+    pub fn append(&mut self, others: Self) {
+        self.rows.extend(others.rows);
+        self.points.append(others.points);
+        self.numbers.extend(others.numbers);
+    }
+
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    /// Returns the numbers without their scales.
+    pub fn values(&self) -> Snapshot {
+        self.numbers.iter().map(|(var, second)| [var.value, second.value]).collect()
+    }
+
+    /// Restores earlier values, and drops rows that were added since.
+    pub fn restore(&mut self, values: &Snapshot, dim: usize) {
+        self.rows.truncate(values.len());
+        self.points.truncate(values.len() * dim);
+        self.numbers.truncate(values.len());
+        for ((var, second), values) in self.numbers.iter_mut().zip(values) {
+            [var.value, second.value] = *values;
+        }
+    }
+
+    /// Computes the covariances with Σ_a f_a / σ_a, for the rule that reads them.
+    pub fn standardise(&mut self, weights: Option<&[f64]>) {
+        let Some(weights) = weights else { return };
+        self.std_cov.resize(self.rows.len(), 0.0);
+        self.points.products((weights, None), &mut self.std_cov, |c, _, out| *out = c);
+    }
+
+    fn candidate(&self, at: usize, noise_var: f64) -> Candidate<'static> {
+        let (var, second) = self.numbers[at];
+        let std_cov = self.std_cov.get(at).copied().unwrap_or(0.0);
+        // A rule reads only one of the two numbers that the second may be.
+        candidate(var.value, second.value, second.value, std_cov, noise_var)
+    }
+
+    /// Returns the best open row.
+    pub fn best(
+        &self,
+        pool: Embeddings<'_>,
+        rule: &dyn Rule,
+        noise_var: f64,
+        open: impl Fn(usize) -> bool,
+    ) -> Result<Option<ScoredRow>, PrecisionLoss> {
+        let places = || (0..self.rows.len()).filter(|&at| open(self.rows[at]));
+        let scored = |at: usize| {
+            let key = rule.key(&self.candidate(at, noise_var));
+            ScoredRow { row: self.rows[at], key, score: 0.0 }
+        };
+        let Some(leader) = places().map(scored).min_by(ScoredRow::order) else { return Ok(None) };
+        let doubtful = |at: usize| {
+            let (_, second) = self.numbers[at];
+            let most = second.value.max(0.0) + 1e-3 * LOST * second.scale;
+            second.is_lost() && rule.key(&Candidate { sq_cov: most, ..self.candidate(at, noise_var) }) >= leader.key
+        };
+        if self.is_sum && places().any(doubtful) {
+            return Err(PrecisionLoss);
+        }
+        let best = winner(places().map(scored), is_copy(pool)).expect("there is at least the leader");
+        let at = places().find(|&at| self.rows[at] == best.row).expect("the best row is one of these rows");
+        Ok(Some(ScoredRow { score: rule.score(&self.candidate(at, noise_var)), ..best }))
+    }
+
+    /// Updates the numbers for a pick. Fails if an open row loses its digits.
+    pub fn apply(&mut self, step: &PickStep, open: impl Fn(usize) -> bool) -> Result<(), PrecisionLoss> {
+        let (total, second) = (step.total, &step.second);
+        let weights = match second {
+            SecondNumber::None | SecondNumber::Standardised { .. } => None,
+            SecondNumber::Joint { weights, .. } | SecondNumber::Squares { weights, .. } => Some(&weights[..]),
+        };
+        self.points.products((&step.data, weights), &mut self.numbers, |g, h, (var, number)| {
+            lower_variance(var, g, total);
+            match second {
+                SecondNumber::None | SecondNumber::Standardised { .. } => {}
+                SecondNumber::Joint { total, .. } => lower_variance(number, h, *total),
+                SecondNumber::Squares { norm_sq, .. } => lower_squares(number, g, h, total, *norm_sq),
+            }
+        });
+        let lost = |(var, second): &(Variance, Variance)| var.is_lost() || (!self.is_sum && second.is_lost());
+        let mut all = self.rows.iter().zip(&self.numbers);
+        if all.any(|(&row, numbers)| lost(numbers) && open(row)) { Err(PrecisionLoss) } else { Ok(()) }
+    }
+}

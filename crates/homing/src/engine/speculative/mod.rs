@@ -1,0 +1,378 @@
+//! Speculative greedy: many exact picks per pass, for the linear kernel.
+//!
+//! With one pass per pick, the speed is limited by memory bandwidth. Therefore picks are *drafted* in f64 among the few
+//! rows with the best scores ([`hot`]). The draft is tried on the next-best rows ([`warm`]), and those that would win join
+//! the draft. It is then *verified* for all other rows ([`cold`]) in one blocked pass: a matrix product in f32 with the
+//! functionals of the drafted picks, with bounds on its rounding. A row whose score may reach that of a drafted pick is
+//! recomputed in f64. If it wins, the draft is cut there and the row becomes the pick. Each pass makes at least one pick,
+//! and the picks are those of the plain engine. If f32 requires too many rows to be recomputed, the passes continue in f64.
+
+mod block_steps;
+mod cold;
+mod hot;
+mod state;
+mod warm;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::ops::RangeInclusive;
+
+use crate::base::algebra::norm_sq;
+use crate::engine::order::ScoredRow;
+use crate::engine::real::Real;
+use crate::{Embeddings, Rule};
+use block_steps::VtlRoot;
+use cold::{Challengers, ColdRows};
+use hot::HotRows;
+pub(crate) use state::SelectionState;
+use state::{PickStep, SecondNumber};
+use warm::{Rivals, WarmRows};
+
+/// Share of the pool on which picks are drafted, and limits of that number of rows.
+const HOT_SHARE: usize = 256;
+const HOT: RangeInclusive<usize> = 128..=3072;
+
+/// Number of warm rows per hot row.
+const WARM: usize = 16;
+
+/// Shortest and longest draft, and length of the first.
+const DRAFT: RangeInclusive<usize> = 6..=64;
+const FIRST_DRAFT: usize = 8;
+
+/// Number of drafted picks that are tried on the warm rows at a time.
+const TRIAL: usize = 10;
+
+/// Number of passes with hardly a pick, because too many rows are within rounding, after which the precision is too low.
+const MOST_POOR_PASSES: usize = 3;
+
+/// Returns whether two rows hold the same numbers.
+fn is_copy(pool: Embeddings<'_>) -> impl Fn(usize, usize) -> bool {
+    move |a: usize, b: usize| pool.row(a) == pool.row(b)
+}
+
+/// A variance has lost its digits, or the precision is too low. The next engine takes over.
+pub(crate) struct PrecisionLoss;
+
+/// An engine that makes many picks per pass.
+pub(crate) trait DraftingEngine<'a> {
+    /// Returns the next pick: its row and score. `left` is the number of picks still to make, including this one.
+    fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, PrecisionLoss>;
+
+    /// Returns the number of passes over the pool so far.
+    fn passes(&self) -> usize;
+
+    /// Returns the engine of higher precision that continues after a loss; `None` if only the plain engine can.
+    fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'a> + 'a>>;
+}
+
+/// Picks that are not yet verified.
+struct Draft {
+    steps: Vec<PickStep>,
+    /// The numbers of the hot rows before each step.
+    values: Vec<hot::Snapshot>,
+    hot: HotRows,
+    /// Rivals that joined the hot rows, and the step before which they did.
+    joined: HashMap<usize, usize>,
+    /// The state after the steps.
+    state: SelectionState,
+}
+
+/// The engine, with the numbers of the cold rows in `T`.
+pub(crate) struct LinearSpeculator<'a, T: Real> {
+    pool: Embeddings<'a>,
+    rule: &'a dyn Rule,
+    state: SelectionState,
+    hot: HotRows,
+    warm: WarmRows<T>,
+    cold: ColdRows<'a, T>,
+    /// Picks that are made but not yet applied to the cold rows.
+    pending: Vec<PickStep>,
+    /// Picks that are made but not yet returned.
+    ready: VecDeque<(usize, f64)>,
+    open: Vec<bool>,
+    /// Rows that are open and not hot.
+    watched: Vec<bool>,
+    draft: usize,
+    /// Variance of the targets when VTL's sums of the cold rows were last computed from scratch, and whether to recompute
+    /// them.
+    fresh_var: f64,
+    is_sum_stale: bool,
+    poor_passes: usize,
+    /// Whether the precision was found to be too low while no draft was in progress.
+    is_too_coarse: bool,
+    passes: usize,
+}
+
+impl<'a> LinearSpeculator<'a, f32> {
+    /// Starts with the cold rows in f32. Returns `None` if speculation does not apply: for norms beyond f32, or an
+    /// unsupported rule.
+    pub fn new(
+        pool: Embeddings<'a>,
+        norms: &'a [f32],
+        rule: &'a dyn Rule,
+        mut state: SelectionState,
+        open: Vec<bool>,
+    ) -> Option<Self> {
+        let wants = state.wants;
+        let second = [wants.var_given_targets.is_some(), wants.sq_cov, wants.std_cov];
+        if !wants.is_conditional() || !rule.is_monotone() || second.iter().filter(|&&wanted| wanted).count() > 1 {
+            return None;
+        }
+        // Beyond these sizes f32 overflows or underflows: VTL needs fourth powers.
+        let in_range = |size: f64| size == 0.0 || (1e-14..1e14).contains(&size);
+        let sizes = [state.noise_var, state.target_var()];
+        if !norms.iter().all(|&norm| in_range(f64::from(norm))) || !sizes.into_iter().all(in_range) {
+            return None;
+        }
+        // Under much noise, the targets change only the last digits of a variance.
+        let largest = norms.iter().copied().fold(0.0, f32::max);
+        if state.noise_var > 1e6 * f64::from(largest) {
+            return None;
+        }
+        state.fold();
+        Self::start(pool, norms.into(), rule, state, open)
+    }
+}
+
+impl<'a, T: Real> LinearSpeculator<'a, T> {
+    /// Starts from a folded `state`.
+    fn start(
+        pool: Embeddings<'a>,
+        norms: Cow<'a, [T]>,
+        rule: &'a dyn Rule,
+        state: SelectionState,
+        open: Vec<bool>,
+    ) -> Option<Self> {
+        let mut engine = Self {
+            pool,
+            rule,
+            hot: HotRows::none(pool, &state),
+            warm: WarmRows::default(),
+            cold: ColdRows::new(pool, norms, &state),
+            pending: Vec::new(),
+            ready: VecDeque::new(),
+            watched: Vec::new(),
+            open,
+            draft: FIRST_DRAFT,
+            fresh_var: state.target_var(),
+            is_sum_stale: false,
+            poor_passes: 0,
+            is_too_coarse: false,
+            passes: 1,
+            state,
+        };
+        engine.choose_hot().ok()?;
+        Some(engine)
+    }
+
+    /// Drafts, verifies and accepts picks.
+    fn draft_and_verify(&mut self, left: usize) -> Result<(), PrecisionLoss> {
+        let draft = self.draft(self.filled(self.draft).min(left))?;
+        let Draft { steps, values, mut hot, joined, state: after_draft } = draft;
+        // Rows that are open but not part of the draft at this step.
+        let outside = |row: usize, step: usize| joined.get(&row).map_or(self.watched[row], |&from| step < from);
+        let root = if std::mem::take(&mut self.is_sum_stale) { VtlRoot::of(&self.state) } else { None };
+        let picks = (&self.pending[..], &steps[..]);
+        let challengers = self.cold.verify(self.pool, self.rule, &after_draft, picks, outside, root);
+        self.passes += 1;
+        let (agreed, winner) = self.settle(&challengers, &steps, outside)?;
+
+        let fully = winner.is_none() && agreed == steps.len();
+        if fully {
+            self.state = after_draft;
+        } else {
+            for step in &steps[agreed..] {
+                self.open[step.row] = true;
+            }
+            self.state = self.replay(&self.state, &steps[..agreed])?;
+            if let Some(values) = values.get(agreed) {
+                hot.restore(values, self.pool.dim());
+            }
+        }
+        self.hot = hot;
+        let applied = self.cold.keep(agreed);
+        self.pending = steps[applied..agreed].to_vec();
+        self.ready.extend(steps[..agreed].iter().map(|step| (step.row, step.score)));
+        if let Some(winner) = winner {
+            let step = self.state.observe(self.pool, winner)?;
+            self.take(step)?;
+        }
+        let made = agreed + usize::from(winner.is_some());
+        self.poor_passes += usize::from(challengers.complete < steps.len() && made < 3);
+        if made == 0 {
+            return self.pick_exactly();
+        }
+        if left <= made {
+            return Ok(());
+        }
+        self.draft = if fully { self.draft * 2 } else { made + made / 2 + 1 }.clamp(*DRAFT.start(), *DRAFT.end());
+        self.renew(&challengers);
+        self.choose_hot()
+    }
+
+    /// Lengthens a draft slightly if its probes then fill the registers of the matrix product: 24, or 16, at a time.
+    fn filled(&self, draft: usize) -> usize {
+        let wants = self.state.wants;
+        let wide = 1 + usize::from(wants.var_given_targets.is_some() || wants.sq_cov || wants.std_cov);
+        let full = |steps: &usize| (wide * (self.pending.len() + steps)).next_multiple_of(8) % 24 != 8;
+        (draft..draft + 24).find(full).unwrap_or(draft)
+    }
+
+    /// Drafts up to `most` picks among the hot rows and their rivals. Drafted rows are no longer open.
+    fn draft(&mut self, most: usize) -> Result<Draft, PrecisionLoss> {
+        let mut draft = Draft {
+            steps: Vec::with_capacity(most),
+            values: Vec::with_capacity(most),
+            hot: std::mem::replace(&mut self.hot, HotRows::none(self.pool, &self.state)),
+            joined: HashMap::new(),
+            state: self.state.clone(),
+        };
+        // The state before the steps that are not yet tried on the warm rows.
+        let (mut tried, mut before) = (0, self.state.clone());
+        while tried < most {
+            while draft.steps.len() < most.min(tried + TRIAL) {
+                draft.hot.standardise(draft.state.standardised().as_deref());
+                let best = draft.hot.best(self.pool, self.rule, draft.state.noise_var, |row| self.open[row])?;
+                let Some(best) = best else { break };
+                let step = draft.state.observe(self.pool, best)?;
+                self.open[step.row] = false;
+                draft.values.push(draft.hot.values());
+                draft.hot.apply(&step, |row| self.open[row])?;
+                draft.steps.push(step);
+            }
+            let trial = &draft.steps[tried..];
+            if trial.is_empty() {
+                break;
+            }
+            let outside = |row: usize| self.watched[row] && !draft.joined.contains_key(&row);
+            let rivals = self.warm.try_steps(self.pool, self.rule, trial, &draft.state, outside);
+            if let Some(Rivals { at, rows }) = rivals {
+                tried += at;
+                draft.state = self.replay(&before, &draft.steps[tried - at..tried])?;
+                for step in draft.steps.drain(tried..) {
+                    self.open[step.row] = true;
+                }
+                draft.hot.restore(&draft.values[tried], self.pool.dim());
+                draft.values.truncate(tried);
+                draft.hot.append(HotRows::build(self.pool, &rows, &draft.state)?);
+                draft.joined.extend(rows.into_iter().map(|row| (row, tried)));
+            } else {
+                tried = draft.steps.len();
+            }
+            before = draft.state.clone();
+        }
+        Ok(draft)
+    }
+
+    /// Returns the state after the first picks of a draft.
+    fn replay(&self, before: &SelectionState, steps: &[PickStep]) -> Result<SelectionState, PrecisionLoss> {
+        let mut state = before.clone();
+        for step in steps {
+            state.observe(self.pool, step.scored())?;
+        }
+        Ok(state)
+    }
+
+    /// Returns how many drafted picks are confirmed, and the pick that replaces the next one if a challenger beats it.
+    fn settle(
+        &self,
+        challengers: &Challengers,
+        steps: &[PickStep],
+        outside: impl Fn(usize, usize) -> bool,
+    ) -> Result<(usize, Option<ScoredRow>), PrecisionLoss> {
+        let complete = challengers.complete.min(steps.len());
+        if challengers.rows.is_empty() {
+            return Ok((complete, None));
+        }
+        let mut rows = HotRows::build(self.pool, &challengers.rows, &self.state)?;
+        for (t, step) in steps[..complete].iter().enumerate() {
+            if let SecondNumber::Standardised { weights } = &step.second {
+                rows.standardise(Some(weights));
+            }
+            let best = rows.best(self.pool, self.rule, self.state.noise_var, |row| outside(row, t))?;
+            if let Some(best) = best.filter(|best| best.beats(&step.scored(), is_copy(self.pool))) {
+                return Ok((t, Some(best)));
+            }
+            rows.apply(step, |row| outside(row, t + 1))?;
+        }
+        Ok((complete, None))
+    }
+
+    /// Schedules a recomputation of the cold rows' sums if accumulated rounding causes too many rows to be recomputed in
+    /// f64.
+    fn renew(&mut self, challengers: &Challengers) {
+        let many = challengers.rows.len() > self.hot_rows() / 4;
+        if self.state.wants.sq_cov && (many || self.state.target_var() < 1e-3 * self.fresh_var) {
+            self.fresh_var = self.state.target_var();
+            self.is_sum_stale = true;
+        }
+    }
+
+    /// Makes one pick in f64 over the whole pool, if the numbers of the cold rows cannot distinguish the best row.
+    fn pick_exactly(&mut self) -> Result<(), PrecisionLoss> {
+        self.state.fold();
+        let Some(best) = HotRows::best_of_all(self.pool, self.rule, &self.state, &self.open)? else {
+            return Ok(());
+        };
+        let step = self.state.observe(self.pool, best)?;
+        self.passes += 1;
+        self.take(step)?;
+        self.choose_hot()
+    }
+
+    /// Adds a pick that was not drafted.
+    fn take(&mut self, step: PickStep) -> Result<(), PrecisionLoss> {
+        self.open[step.row] = false;
+        self.hot.apply(&step, |row| self.open[row])?;
+        self.ready.push_back((step.row, step.score));
+        self.pending.push(step);
+        Ok(())
+    }
+
+    fn hot_rows(&self) -> usize {
+        (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end())
+    }
+
+    /// Chooses the hot rows, which have the best scores according to the cold rows' numbers, and the warm rows after them.
+    fn choose_hot(&mut self) -> Result<(), PrecisionLoss> {
+        let count = self.hot_rows();
+        let (rows, numbers) = self.cold.best(self.rule, &self.state, &self.open, WARM * count);
+        self.warm = WarmRows::new(self.pool, &rows, &numbers, &self.pending, &self.state);
+        let best = self.warm.best(self.rule, &self.state, count);
+        let hot = std::mem::replace(&mut self.hot, HotRows::none(self.pool, &self.state));
+        self.hot = hot.replace_rows(self.pool, &best, &self.state, &self.open)?;
+        self.watched.clone_from(&self.open);
+        self.hot.rows().iter().for_each(|&row| self.watched[row] = false);
+        Ok(())
+    }
+}
+
+impl<'a, T: Real> DraftingEngine<'a> for LinearSpeculator<'a, T> {
+    fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, PrecisionLoss> {
+        if self.ready.is_empty() {
+            self.is_too_coarse = self.poor_passes > MOST_POOR_PASSES;
+            if self.is_too_coarse {
+                return Err(PrecisionLoss);
+            }
+            self.draft_and_verify(left)?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    fn passes(&self) -> usize {
+        self.passes
+    }
+
+    fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'a> + 'a>> {
+        if T::UNIT == f64::UNIT || !self.is_too_coarse {
+            return None;
+        }
+        let Self { pool, rule, mut state, open, .. } = *self;
+        let norms = pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>());
+        state.fold();
+        let mut engine = LinearSpeculator::<f64>::start(pool, norms.concat().into(), rule, state, open)?;
+        // The norms took one pass.
+        engine.passes += 1;
+        Some(Box::new(engine))
+    }
+}

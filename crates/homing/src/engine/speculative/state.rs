@@ -1,0 +1,160 @@
+//! The state of a selection in f64: the laws and targets, and how each pick changes them.
+
+use super::PrecisionLoss;
+use crate::base::algebra::{dot, norm_sq};
+use crate::engine::numbers::lower_variance;
+use crate::engine::order::ScoredRow;
+use crate::law::targets::Targets;
+use crate::law::{Law, LinearLaw, condense};
+use crate::{Embeddings, Wants};
+
+/// One pick, drafted or made: the functionals by which it changes the candidates' numbers.
+#[derive(Clone)]
+pub(crate) struct PickStep {
+    pub row: usize,
+    pub key: f64,
+    pub score: f64,
+    /// Σφ under the law given D.
+    pub data: Vec<f64>,
+    /// Var f + ρ².
+    pub total: f64,
+    /// Var f.
+    pub var: f64,
+    /// Σ_a Var f_a before the pick.
+    pub target_var: f64,
+    pub second: SecondNumber,
+}
+
+impl PickStep {
+    pub fn scored(&self) -> ScoredRow {
+        ScoredRow { row: self.row, key: self.key, score: self.score }
+    }
+}
+
+/// The part of a step that changes the rule's second number.
+#[derive(Clone)]
+pub(crate) enum SecondNumber {
+    None,
+    /// Σ_A φ and its total variance under the law given the targets as well (ITL).
+    Joint {
+        weights: Vec<f64>,
+        total: f64,
+    },
+    /// Σ_a c_a f_a, where c are the pick's covariances with the targets, and ‖c‖² (VTL).
+    Squares {
+        weights: Vec<f64>,
+        norm_sq: f64,
+    },
+    /// Σ_a f_a / σ_a before the pick, by which it was chosen (CTL).
+    Standardised {
+        weights: Vec<f64>,
+    },
+}
+
+impl SecondNumber {
+    pub fn weights(&self) -> Option<&[f64]> {
+        match self {
+            SecondNumber::None => None,
+            SecondNumber::Joint { weights, .. }
+            | SecondNumber::Squares { weights, .. }
+            | SecondNumber::Standardised { weights } => Some(weights),
+        }
+    }
+}
+
+/// The laws and targets at some point of the selection, all in f64.
+#[derive(Clone)]
+pub(crate) struct SelectionState {
+    pub data: LinearLaw,
+    pub joint: Option<LinearLaw>,
+    pub targets: Option<Targets>,
+    pub wants: Wants,
+    pub noise_var: f64,
+}
+
+impl SelectionState {
+    /// Creates the state at the start of a round. Returns `None` for laws that are not in weight space.
+    pub fn new(
+        mut data: Law<'_>,
+        joint: Option<Law<'_>>,
+        targets: Option<Targets>,
+        wants: Wants,
+        noise_var: f64,
+    ) -> Option<Self> {
+        // VTL depends on the targets only through ΨᵀΨ, which at most as many rows as dimensions represent exactly.
+        let many = |targets: &Targets| wants.sq_cov && targets.vars.len() > targets.dim;
+        let targets = targets.map(|targets| match targets {
+            targets if many(&targets) => Targets::new(condense(&targets.points, targets.dim), targets.dim, &mut data),
+            targets => targets,
+        });
+        let linear = |law: Law<'_>| match law {
+            Law::Linear(law) => Some(law),
+            Law::Dual(_) => None,
+        };
+        let joint = match joint {
+            Some(joint) => Some(linear(joint)?),
+            None => None,
+        };
+        Some(Self { data: linear(data)?, joint, targets, wants, noise_var })
+    }
+
+    /// Returns the functional by which CTL chooses the next pick, in addition to the candidates' own numbers.
+    pub fn standardised(&self) -> Option<Vec<f64>> {
+        let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
+        Some(self.data.functional(&targets.standardised().collect::<Vec<_>>()))
+    }
+
+    /// Conditions on a chosen row, and returns the step.
+    pub fn observe(
+        &mut self,
+        pool: Embeddings<'_>,
+        ScoredRow { row, key, score }: ScoredRow,
+    ) -> Result<PickStep, PrecisionLoss> {
+        let x = &pool.row(row)[..];
+        let (standardised, target_var) = (self.standardised(), self.target_var());
+        let var = self.data.var(x);
+        if var.is_lost() {
+            return Err(PrecisionLoss);
+        }
+        let total = var.value + self.noise_var;
+        let weights = self.data.functional(&[(1.0, x)]);
+        let mut second = standardised.map_or(SecondNumber::None, |weights| SecondNumber::Standardised { weights });
+        if let Some(joint) = &mut self.joint {
+            let var = joint.var(x);
+            if var.is_lost() {
+                return Err(PrecisionLoss);
+            }
+            let (total, weights) = (var.value + self.noise_var, joint.functional(&[(1.0, x)]));
+            joint.push(x, weights.clone(), self.noise_var, total);
+            second = SecondNumber::Joint { weights, total };
+        }
+        if let Some(targets) = self.targets.as_mut().filter(|_| self.wants.sq_cov || self.wants.std_cov) {
+            let covs: Vec<f64> = targets.iter().map(|a| dot(a, &weights)).collect();
+            if self.wants.sq_cov {
+                let terms: Vec<(f64, &[f64])> = covs.iter().copied().zip(targets.iter()).collect();
+                let norm_sq = norm_sq(&covs);
+                second = SecondNumber::Squares { weights: self.data.functional(&terms), norm_sq };
+            }
+            for (var, c) in targets.vars.iter_mut().zip(&covs) {
+                lower_variance(var, *c, total);
+                if var.is_lost() {
+                    return Err(PrecisionLoss);
+                }
+            }
+        }
+        self.data.push(x, weights.clone(), self.noise_var, total);
+        Ok(PickStep { row, key, score, data: weights, total, var: var.value, target_var, second })
+    }
+
+    /// Brings the laws into their shortest form.
+    pub fn fold(&mut self) {
+        self.data.rebase();
+        if let Some(joint) = &mut self.joint {
+            joint.rebase();
+        }
+    }
+
+    pub fn target_var(&self) -> f64 {
+        self.targets.as_ref().map_or(0.0, Targets::total_var)
+    }
+}

@@ -1,0 +1,73 @@
+//! Choosing rows: checks, the main loop, its rounds, and the result.
+
+pub(crate) mod ledger;
+mod partitioned;
+mod picking;
+pub(crate) mod round;
+pub(crate) mod selection;
+
+use std::ops::ControlFlow;
+
+use crate::task::check::check;
+use crate::task::limits::Limits;
+use crate::task::range::{check_signal, resolve_noise};
+use crate::task::survey::Survey;
+use crate::{Greedy, Plan, Result, Selection, Task};
+pub use picking::Progress;
+
+/// Chooses rows of the pool.
+///
+/// ```
+/// use homing::{Embeddings, Plan, Task, select};
+///
+/// let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2]; // four rows of two numbers
+/// let targets = [0.8f32, 0.3];
+/// let task = Task::new(Embeddings::new(&pool[..], 2)?, Embeddings::new(&targets[..], 2)?);
+/// let selection = select(&task, &Plan::default().count(2))?;
+/// assert_eq!(selection.rows(), [1, 2]);
+/// # Ok::<(), homing::Error>(())
+/// ```
+pub fn select(task: &Task<'_>, plan: &Plan) -> Result<Selection> {
+    select_with(task, plan, |_| ControlFlow::Continue(()))
+}
+
+/// Chooses rows as [`select`] does, and calls `progress` with each pick. If `progress` breaks, the picks so far are
+/// returned.
+///
+/// ```
+/// use homing::{Embeddings, EndReason, Plan, Task, select_with};
+/// use std::ops::ControlFlow;
+///
+/// let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2];
+/// let targets = [0.8f32, 0.3];
+/// let task = Task::new(Embeddings::new(&pool[..], 2)?, Embeddings::new(&targets[..], 2)?);
+/// let selection = select_with(&task, &Plan::default().count(3), |progress| {
+///     println!("pick {} of {}: row {}", progress.pick.rank, progress.count, progress.pick.row);
+///     if progress.pick.information > 0.5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// })?;
+/// assert_eq!((selection.picks.len(), selection.end_reason), (1, EndReason::Progress));
+/// # Ok::<(), homing::Error>(())
+/// ```
+pub fn select_with(
+    task: &Task<'_>,
+    plan: &Plan,
+    progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+) -> Result<Selection> {
+    let selection = checked(task, plan, progress);
+    // After a failed read, any result, including an error of another kind, may be based on zeros.
+    task.check_read()?;
+    selection
+}
+
+fn checked(task: &Task<'_>, plan: &Plan, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> Result<Selection> {
+    check(task, plan)?;
+    if let Greedy::Partitioned { parts } = plan.greedy {
+        return partitioned::select(task, plan, parts, progress);
+    }
+    let limits = Limits::new(task, plan);
+    limits.check_count(plan)?;
+    let survey = Survey::new(task)?;
+    let noise_var = resolve_noise(task.noise_vars, plan.noise, survey.mean_var)?;
+    check_signal(&plan.strategy, task.targets, task.kernel, survey.mean_var, noise_var)?;
+    picking::choose(task, plan, noise_var, &survey, limits, progress)
+}

@@ -1,0 +1,255 @@
+//! One round of a selection: a batch chosen for one set of targets, by the engine that fits.
+
+use std::vec::IntoIter;
+
+use super::ledger::{Ledger, given_targets};
+use crate::engine::dual::{DualSpeculator, Laws};
+use crate::engine::plain::Tracker;
+use crate::engine::scoring::{Scorer, take_best, take_top};
+use crate::engine::setup::RoundSetup;
+use crate::engine::speculative::{DraftingEngine, LinearSpeculator, SelectionState};
+use crate::engine::stochastic::{sample, sample_size};
+use crate::law::Law;
+use crate::law::targets::Targets;
+use crate::rules::strategy::{BatchMethod, PickMethod};
+use crate::task::limits::Limits;
+use crate::{Embeddings, Engine, Greedy, Pick, Points, Result, TargetSampling};
+
+/// Number of rows below which a pass costs less than drafting, for the linear kernel and for others, whose passes cost
+/// more.
+const FEW_ROWS: usize = 1024;
+const FEW_ROWS_DUAL: usize = 512;
+
+/// The source of a round's picks.
+enum PickSource<'s, 'a> {
+    /// An engine with one pass per pick.
+    Plain(Box<Tracker<'a>>),
+    /// An engine with many picks per pass.
+    Speculative(Box<dyn DraftingEngine<'s> + 's>),
+    /// The best of `size` random rows for each pick, and the number of rows read so far.
+    Sample { size: usize, read: usize },
+    /// Rows that were all scored once.
+    Top(IntoIter<(usize, f64)>),
+}
+
+/// A round, with the source of its picks.
+pub(crate) struct Round<'s, 'a> {
+    setup: &'s RoundSetup<'s, 'a>,
+    source: PickSource<'s, 'a>,
+    left: usize,
+    /// The targets of the round.
+    drawn: Option<Vec<usize>>,
+    passes: usize,
+}
+
+impl<'s, 'a> Round<'s, 'a> {
+    /// Starts a round of `size` picks about the targets `drawn`, conditioned on D and all picks so far.
+    pub fn open<'l: 'a>(
+        setup: &'s RoundSetup<'s, 'a>,
+        ledger: &mut Ledger<'l>,
+        picks: &[Pick],
+        limits: &Limits<'_>,
+        size: usize,
+        drawn: Option<Vec<usize>>,
+    ) -> Self {
+        if let Greedy::Stochastic { epsilon } = setup.plan.greedy {
+            let source =
+                PickSource::Sample { size: sample_size(setup.pool.rows(), setup.plan.count, epsilon), read: 0 };
+            return Self { setup, source, left: size, drawn, passes: 0 };
+        }
+        let source = if let Some(engine) = linear_speculator(setup, ledger, limits, drawn.as_deref()) {
+            PickSource::Speculative(engine)
+        } else if let Some(engine) = dual_speculator(setup, ledger, limits, size, drawn.as_deref()) {
+            PickSource::Speculative(engine)
+        } else {
+            PickSource::Plain(Box::new(tracker(setup, ledger, picks, drawn.as_deref())))
+        };
+        Self { setup, source, left: size, drawn, passes: 0 }
+    }
+
+    /// Returns the next pick: its row and score. Returns `None` if the limits allow no row.
+    pub fn next<'l: 'a>(
+        &mut self,
+        ledger: &mut Ledger<'l>,
+        picks: &[Pick],
+        limits: &mut Limits<'_>,
+    ) -> Result<Option<(usize, f64)>> {
+        let (setup, strategy) = (self.setup, &self.setup.plan.strategy);
+        let left = self.left;
+        self.left -= 1;
+        loop {
+            match &mut self.source {
+                PickSource::Speculative(engine) => {
+                    if let Ok(next) = engine.next(left) {
+                        next.iter().for_each(|&(row, _)| limits.take(row));
+                        return Ok(next);
+                    }
+                    self.passes += engine.passes();
+                    let PickSource::Speculative(engine) =
+                        std::mem::replace(&mut self.source, PickSource::Top(Vec::new().into_iter()))
+                    else {
+                        unreachable!("the source was matched above")
+                    };
+                    self.source = match engine.into_finer() {
+                        Some(engine) => PickSource::Speculative(engine),
+                        None => PickSource::Plain(Box::new(tracker(self.setup, ledger, picks, self.drawn.as_deref()))),
+                    };
+                }
+                PickSource::Plain(tracker) if strategy.batch == BatchMethod::Sequential => {
+                    tracker.check_definite(setup.noise_var)?;
+                    return Ok(take_best(&setup.scorer(tracker, picks.len()), limits));
+                }
+                PickSource::Plain(tracker) => {
+                    tracker.check_definite(setup.noise_var)?;
+                    let top = take_top(&setup.scorer(tracker, picks.len()), limits, left);
+                    self.passes += tracker.passes;
+                    self.source = PickSource::Top(top.into_iter());
+                }
+                PickSource::Sample { size, read } => {
+                    let rows = sample(limits, *size, setup.plan.seed, (setup.plan.earlier_picks + picks.len()) as u64);
+                    *read += rows.len();
+                    return best_of(setup, ledger, picks, limits, &rows, self.drawn.as_deref());
+                }
+                PickSource::Top(top) => return Ok(top.next()),
+            }
+        }
+    }
+
+    /// Conditions on the latest pick, if another follows in this round.
+    pub fn observe(&mut self, row: usize) {
+        if let PickSource::Plain(tracker) = &mut self.source {
+            tracker.observe(row, self.setup.noise_at(row));
+        }
+    }
+
+    /// Returns the number of passes over the pool so far.
+    pub fn passes(&self) -> usize {
+        self.passes
+            + match &self.source {
+                PickSource::Plain(tracker) => tracker.passes,
+                PickSource::Speculative(engine) => engine.passes(),
+                PickSource::Sample { read, .. } => read.div_ceil(self.setup.pool.rows()),
+                PickSource::Top(_) => 0,
+            }
+    }
+}
+
+/// Takes the best of some rows, which are scored from scratch.
+fn best_of(
+    setup: &RoundSetup<'_, '_>,
+    ledger: &mut Ledger<'_>,
+    picks: &[Pick],
+    limits: &mut Limits<'_>,
+    rows: &[usize],
+    drawn: Option<&[usize]>,
+) -> Result<Option<(usize, f64)>> {
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let points = setup.pool.gather(rows);
+    let probabilities = setup.task.probabilities.map(|p| (Points::from(p).gather(rows), p.dim()));
+    let probabilities = match &probabilities {
+        Some((values, classes)) => Some(Embeddings::new(&values[..], *classes)?),
+        None => None,
+    };
+    let pool = Embeddings::new(&points[..], setup.pool.dim())?.into();
+    let tracker = tracker_of(setup, pool, probabilities, ledger, picks, drawn);
+    tracker.check_definite(setup.noise_var).map_err(|error| error.in_pool(rows))?;
+    Ok(take_best(&Scorer { rows: Some(rows), ..setup.scorer(&tracker, picks.len()) }, limits))
+}
+
+/// Returns the targets of a round.
+fn targets(setup: &RoundSetup<'_, '_>, ledger: &mut Ledger<'_>, drawn: Option<&[usize]>) -> Option<Targets> {
+    let (all, rows) = (setup.task.targets?, drawn?);
+    Some(Targets::new(all.gather(rows), all.dim(), &mut ledger.data))
+}
+
+/// Returns the law given the targets of a round, for a rule that reads it.
+fn joint<'l>(setup: &RoundSetup<'_, '_>, ledger: &Ledger<'l>, targets: Option<&Targets>) -> Option<Law<'l>> {
+    let (targets, noise) = (targets?, setup.plan.strategy.wants().var_given_targets?);
+    if setup.plan.target_sampling == TargetSampling::All {
+        return ledger.joint.clone();
+    }
+    Some(given_targets(&ledger.data, &targets.points, targets.dim, noise, setup.noise_var))
+}
+
+fn tracker<'a, 'l: 'a>(
+    setup: &RoundSetup<'_, 'a>,
+    ledger: &mut Ledger<'l>,
+    picks: &[Pick],
+    drawn: Option<&[usize]>,
+) -> Tracker<'a> {
+    tracker_of(setup, setup.pool, setup.task.probabilities, ledger, picks, drawn)
+}
+
+/// Creates a tracker of some points, which need not be the pool's.
+fn tracker_of<'a, 'l: 'a>(
+    setup: &RoundSetup<'_, 'a>,
+    points: Points<'a>,
+    probabilities: Option<Embeddings<'a>>,
+    ledger: &mut Ledger<'l>,
+    picks: &[Pick],
+    drawn: Option<&[usize]>,
+) -> Tracker<'a> {
+    let (task, wants) = (setup.task, setup.plan.strategy.wants());
+    let targets = targets(setup, ledger, drawn);
+    let joint = joint(setup, ledger, targets.as_ref());
+    let mut near = Vec::new();
+    if wants.nearest {
+        let picked = picks.iter().map(|pick| pick.row);
+        near = setup.pool.gather(&task.observed_rows.iter().copied().chain(picked).collect::<Vec<_>>());
+        near.extend(task.observed_points.map(|points| points.to_vec()).unwrap_or_default());
+    }
+    let given = (ledger.data.clone(), joint);
+    Tracker::new(points, setup.kernel, wants, probabilities, targets, given, &near)
+}
+
+/// Returns whether many picks per pass are wanted, and the picks are the largest scores under one noise and a mask.
+fn may_speculate(setup: &RoundSetup<'_, '_>, limits: &Limits<'_>, few_rows: usize) -> bool {
+    let (plan, strategy) = (setup.plan, &setup.plan.strategy);
+    let is_worthwhile = match plan.engine {
+        Engine::Auto => setup.pool.rows() >= few_rows,
+        Engine::Plain => false,
+        Engine::Speculative => true,
+    };
+    let sequential = strategy.batch == BatchMethod::Sequential && strategy.pick_method == PickMethod::Largest;
+    is_worthwhile && sequential && setup.task.noise_vars.is_none() && limits.is_mask()
+}
+
+fn linear_speculator<'s>(
+    setup: &'s RoundSetup<'s, '_>,
+    ledger: &mut Ledger<'_>,
+    limits: &Limits<'_>,
+    drawn: Option<&[usize]>,
+) -> Option<Box<dyn DraftingEngine<'s> + 's>> {
+    let strategy = &setup.plan.strategy;
+    let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return None };
+    if !may_speculate(setup, limits, FEW_ROWS) {
+        return None;
+    }
+    let targets = targets(setup, ledger, drawn);
+    let joint = joint(setup, ledger, targets.as_ref());
+    let state = SelectionState::new(ledger.data.clone(), joint, targets, strategy.wants(), setup.noise_var);
+    let open = limits.open().to_vec();
+    let engine = state.and_then(|state| LinearSpeculator::new(pool, norms, &*strategy.rule, state, open));
+    engine.map(|engine| Box::new(engine) as Box<dyn DraftingEngine<'s> + 's>)
+}
+
+fn dual_speculator<'s, 'a, 'l: 'a>(
+    setup: &'s RoundSetup<'s, 'a>,
+    ledger: &mut Ledger<'l>,
+    limits: &Limits<'_>,
+    size: usize,
+    drawn: Option<&[usize]>,
+) -> Option<Box<dyn DraftingEngine<'s> + 's>> {
+    if !(may_speculate(setup, limits, FEW_ROWS_DUAL) && DualSpeculator::fits(setup)) {
+        return None;
+    }
+    let targets = targets(setup, ledger, drawn);
+    let joint = joint(setup, ledger, targets.as_ref());
+    let wants = setup.plan.strategy.wants();
+    let targets = targets.filter(|_| wants.sq_cov || wants.std_cov);
+    let laws = Laws::new(ledger.data.clone(), joint);
+    let engine = laws.map(|laws| DualSpeculator::new(setup, laws, targets, limits.open().to_vec(), size));
+    engine.map(|engine| Box::new(engine) as Box<dyn DraftingEngine<'s> + 's>)
+}

@@ -1,0 +1,120 @@
+//! Choice of the targets for a round (Appendix F).
+
+use rand::RngExt;
+use rand::distr::weighted::WeightedIndex;
+use rand::seq::index;
+
+use crate::base::random::{Stream, generator};
+use crate::base::range::check_count;
+use crate::{Error, Result};
+
+/// How the targets A′ ⊆ A of a round are chosen.
+///
+/// ```
+/// use homing::{Embeddings, Plan, TargetSampling, Task, select};
+///
+/// let pool = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0, -1.0, 0.2];
+/// let targets = [0.8f32, 0.3, 0.0, 1.0, 0.1, 0.9];
+/// let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
+/// let plan = Plan::default().count(3).target_sampling(TargetSampling::Size(1)).picks_per_round(1);
+/// assert_eq!(select(&task, &plan)?.picks.len(), 3); // each pick is about one target, drawn for it
+/// # Ok::<(), homing::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub enum TargetSampling {
+    /// All targets.
+    #[default]
+    All,
+    /// A random share of the targets (0 to 1), at least one.
+    Fraction(f64),
+    /// This many targets, drawn at random without repetition.
+    Size(usize),
+    /// Independent draws from a distribution P_A over the targets (stochastic target spaces, Appendix F.1).
+    Weighted {
+        /// P_A up to a factor: one weight per target.
+        weights: Vec<f64>,
+        /// Number of draws K.
+        size: usize,
+    },
+    /// The K most explanatory targets by greedy maximum determinant.
+    MaxDet(usize),
+    /// The K most explanatory targets by greedy maximum kernel distance.
+    MaxDist(usize),
+}
+
+impl TargetSampling {
+    pub(crate) fn check(&self, targets: usize) -> Result<()> {
+        match self {
+            TargetSampling::All => Ok(()),
+            TargetSampling::Fraction(share) if *share > 0.0 && *share <= 1.0 => Ok(()),
+            TargetSampling::Fraction(share) => {
+                let expected = "it must be above 0 and at most 1";
+                Err(Error::Setting { name: "the share of targets", value: *share, expected })
+            }
+            TargetSampling::Weighted { weights, size } => {
+                if weights.len() != targets {
+                    return Err(Error::Length { what: "target weights", got: weights.len(), expected: targets });
+                }
+                let expected = "weights must be non-negative and not all zero";
+                if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+                    return Err(Error::BadValue { what: "target weights", row, value: weights[row], expected });
+                }
+                if weights.iter().all(|&w| w == 0.0) {
+                    return Err(Error::BadValue { what: "target weights", row: 0, value: 0.0, expected });
+                }
+                check_count("draws of targets", *size)?;
+                at_least_one(*size)
+            }
+            TargetSampling::Size(size) | TargetSampling::MaxDet(size) | TargetSampling::MaxDist(size) => {
+                at_least_one(*size)?;
+                if *size > targets {
+                    return Err(Error::Count { count: *size, available: targets });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Draws A′ at random and returns its row numbers in increasing order; `None` if A′ is chosen by a selection of its
+    /// own.
+    pub(crate) fn draw(&self, targets: usize, seed: u64, round: u64) -> Option<Vec<usize>> {
+        let mut rng = generator(seed, Stream::Targets(round));
+        let mut chosen = match self {
+            TargetSampling::All => (0..targets).collect(),
+            TargetSampling::Fraction(share) => {
+                let size = ((share * targets as f64).round() as usize).clamp(1, targets);
+                index::sample(&mut rng, targets, size).into_vec()
+            }
+            TargetSampling::Size(size) => index::sample(&mut rng, targets, *size).into_vec(),
+            TargetSampling::Weighted { weights, size } => {
+                let distribution = WeightedIndex::new(scaled(weights)).expect("the weights were checked");
+                let mut drawn = vec![false; targets];
+                (0..*size).for_each(|_| drawn[rng.sample(&distribution)] = true);
+                (0..targets).filter(|&target| drawn[target]).collect()
+            }
+            TargetSampling::MaxDet(_) | TargetSampling::MaxDist(_) => return None,
+        };
+        chosen.sort_unstable();
+        Some(chosen)
+    }
+}
+
+/// Scales very large or very small weights by a power of two, so that their sum neither overflows nor underflows.
+pub(crate) fn scaled(weights: &[f64]) -> Vec<f64> {
+    let largest = weights.iter().copied().fold(0.0, f64::max);
+    let factor = match largest {
+        largest if largest > 1e200 => 2f64.powi(-512),
+        largest if largest < 1e-200 => 2f64.powi(512),
+        _ => 1.0,
+    };
+    weights.iter().map(|weight| weight * factor).collect()
+}
+
+fn at_least_one(size: usize) -> Result<()> {
+    if size > 0 {
+        Ok(())
+    } else {
+        Err(Error::Setting { name: "the number of targets", value: 0.0, expected: "it must be at least 1" })
+    }
+}
