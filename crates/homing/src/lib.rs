@@ -52,7 +52,6 @@
 //! | compute the paper's bounds and guarantees | [`theory`] |
 //!
 //! Every [`Error`] says what is wrong and what to do about it.
-#![forbid(unsafe_code)]
 // Tests need not avoid the slow methods.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 

@@ -4,6 +4,7 @@ pub(crate) mod algebra;
 pub(crate) mod error;
 pub(crate) mod interrupt;
 mod message;
+pub(crate) mod product;
 pub(crate) mod random;
 pub(crate) mod range;
 pub(crate) mod remedy;

@@ -10,7 +10,7 @@ use crate::{Embeddings, Points};
 
 /// f32, or f64 if f32 cannot distinguish the best rows.
 pub(crate) trait Real:
-    ComplexField + Copy + Default + Debug + Mul<Output = Self> + Sub<Output = Self> + AddAssign + SubAssign
+    ComplexField + Copy + Default + Debug + 'static + Mul<Output = Self> + Sub<Output = Self> + AddAssign + SubAssign
 {
     /// Half an ulp at one.
     const UNIT: f64;

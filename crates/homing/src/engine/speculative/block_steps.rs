@@ -3,7 +3,8 @@
 use faer::{Accum, Mat, MatRef};
 
 use super::{PickStep, SecondNumber, SelectionState};
-use crate::base::algebra::{matrix, norm_sq, product, zeros};
+use crate::base::algebra::{matrix, norm_sq, zeros};
+use crate::base::product::thin_product;
 use crate::data::embeddings::BLOCK;
 use crate::engine::numbers::{squares_after, variance_after};
 use crate::engine::real::Real;
@@ -52,7 +53,7 @@ impl<T: Real> Probes<T> {
             let accumulate = if k == 0 { Accum::Replace } else { Accum::Add };
             let out = products.transposed.as_mut().subcols_mut(0, len);
             let probes = self.matrix.as_ref().subcols(k, run);
-            product(out, accumulate, probes, rows.subrows(k, run), T::of(1.0));
+            thin_product(out, accumulate, probes, rows.subrows(k, run));
         }
         products
             .columns

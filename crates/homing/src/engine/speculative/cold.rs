@@ -22,7 +22,7 @@ use crate::rules::BlockBounds;
 use crate::{Embeddings, Rule};
 
 /// Number of states stored within a draft, to fall back on when it is cut.
-const CHECKPOINTS: usize = 2;
+const CHECKPOINTS: usize = 4;
 
 /// Number of rows that one pass may recompute in f64.
 const CHALLENGERS: usize = 16384;
@@ -67,6 +67,8 @@ pub(crate) struct ColdRows<'a, T: Real> {
     errors: [NumberErrors; CHECKPOINTS + 1],
     /// Number of drafted picks that are applied at each checkpoint.
     applied: [usize; CHECKPOINTS + 1],
+    /// The checkpoints that hold numbers after picks that were dropped from the last draft.
+    later: Vec<usize>,
     dim: usize,
 }
 
@@ -84,7 +86,13 @@ impl<'a, T: Real> ColdRows<'a, T> {
             Cow::Borrowed(norms) => norms.chunks(BLOCK).map(|norms| block(Cow::Borrowed(norms))).collect(),
             Cow::Owned(norms) => norms.chunks(BLOCK).map(|norms| block(Cow::Owned(norms.to_vec()))).collect(),
         };
-        let mut cold = Self { blocks, errors: Default::default(), applied: Default::default(), dim: pool.dim() };
+        let mut cold = Self {
+            blocks,
+            errors: Default::default(),
+            applied: Default::default(),
+            later: Vec::new(),
+            dim: pool.dim(),
+        };
         cold.start(pool, state);
         cold
     }
@@ -251,10 +259,15 @@ impl<'a, T: Real> ColdRows<'a, T> {
             }
             self.errors[0] = self.errors[best];
         }
+        let is_later = |c: &usize| self.applied[*c] > self.applied[c - 1].max(agreed);
+        self.later = (best + 1..=CHECKPOINTS).filter(is_later).collect();
         self.applied[best]
     }
 
-    /// Returns the `count` open rows with the largest keys before the pending picks, with their numbers.
+    /// Returns open rows with the largest keys before the pending picks, with their numbers.
+    ///
+    /// If the last draft was cut, half of the rows are those with the largest keys at its later checkpoints. Most of the
+    /// dropped picks will be made after all, and rows that win after them may rank low before.
     pub fn best(
         &self,
         rule: &dyn Rule,
@@ -262,10 +275,34 @@ impl<'a, T: Real> ColdRows<'a, T> {
         open: &[bool],
         count: usize,
     ) -> (Vec<usize>, ColdNumbers<T>) {
+        let later = if self.later.is_empty() { 0 } else { count / 2 / self.later.len() };
+        let mut rows = self.largest(rule, state, open, (0, count - later * self.later.len()));
+        for &checkpoint in &self.later {
+            rows.extend(self.largest(rule, state, open, (checkpoint, later)));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        let mut numbers = ColdNumbers::default();
+        for &row in &rows {
+            let (from, i) = (&self.blocks[row / BLOCK].numbers[0], row % BLOCK);
+            numbers.var.push(from.var[i]);
+            numbers.second.extend(from.second.get(i));
+        }
+        (rows, numbers)
+    }
+
+    /// Returns the `count` open rows with the largest keys at a checkpoint, and some that tie with the last of them.
+    fn largest(
+        &self,
+        rule: &dyn Rule,
+        state: &SelectionState,
+        open: &[bool],
+        (checkpoint, count): (usize, usize),
+    ) -> Vec<usize> {
         let mut keys = vec![f32::NEG_INFINITY; open.len()];
         keys.par_chunks_mut(BLOCK).zip(&self.blocks).zip(open.par_chunks(BLOCK)).for_each(|((keys, block), open)| {
             let mut found = Vec::with_capacity(keys.len());
-            rule.keys(&bounded(state, &block.numbers[0], &block.norm_sq), &mut found);
+            rule.keys(&bounded(state, &block.numbers[checkpoint], &block.norm_sq), &mut found);
             let all = keys.iter_mut().zip(found).zip(open);
             all.filter(|(_, open)| **open).for_each(|((key, found), _)| *key = found);
         });
@@ -274,16 +311,8 @@ impl<'a, T: Real> ColdRows<'a, T> {
             *order.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a)).1
         });
         let reach = |row: &usize| open[*row] && bar.is_none_or(|bar| keys[*row].total_cmp(&bar).is_ge());
-        let mut rows: Vec<usize> = (0..open.len()).filter(reach).collect();
         // Many rows may have the same key as the bar.
-        rows.truncate(2 * count);
-        let mut numbers = ColdNumbers::default();
-        for &row in &rows {
-            let (from, i) = (&self.blocks[row / BLOCK].numbers[0], row % BLOCK);
-            numbers.var.push(from.var[i]);
-            numbers.second.extend(from.second.get(i));
-        }
-        (rows, numbers)
+        (0..open.len()).filter(reach).take(2 * count).collect()
     }
 }
 

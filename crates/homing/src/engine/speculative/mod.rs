@@ -32,15 +32,19 @@ use warm::{Rivals, WarmRows};
 const HOT_SHARE: usize = 256;
 const HOT: RangeInclusive<usize> = 128..=3072;
 
-/// Number of warm rows per hot row.
+/// Number of warm rows per hot row, and largest count of their numbers, which are copied (128 MiB in f32).
 const WARM: usize = 16;
+const WARM_NUMBERS: usize = 1 << 25;
 
 /// Shortest and longest draft, and length of the first.
 const DRAFT: RangeInclusive<usize> = 6..=64;
 const FIRST_DRAFT: usize = 8;
 
 /// Number of drafted picks that are tried on the warm rows at a time.
-const TRIAL: usize = 10;
+const TRIAL: usize = 16;
+
+/// Number of probes that the matrix product computes at a time on processors with AVX-512; a multiple of that on others.
+const REGISTER: usize = 16;
 
 /// Number of passes with hardly a pick, because too many rows are within rounding, after which the precision is too low.
 const MOST_POOR_PASSES: usize = 3;
@@ -210,12 +214,12 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
         self.choose_hot()
     }
 
-    /// Lengthens a draft slightly if its probes then fill the registers of the matrix product: 24, or 16, at a time.
+    /// Lengthens a draft slightly, so that its probes fill the registers of the matrix product.
     fn filled(&self, draft: usize) -> usize {
         let wants = self.state.wants;
         let wide = 1 + usize::from(wants.var_given_targets.is_some() || wants.sq_cov || wants.std_cov);
-        let full = |steps: &usize| (wide * (self.pending.len() + steps)).next_multiple_of(8) % 24 != 8;
-        (draft..draft + 24).find(full).unwrap_or(draft)
+        let probes = (wide * (self.pending.len() + draft)).next_multiple_of(REGISTER);
+        probes / wide - self.pending.len()
     }
 
     /// Drafts up to `most` picks among the hot rows and their rivals. Drafted rows are no longer open.
@@ -245,7 +249,7 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
                 break;
             }
             let outside = |row: usize| self.watched[row] && !draft.joined.contains_key(&row);
-            let rivals = self.warm.try_steps(self.pool, self.rule, trial, &draft.state, outside);
+            let rivals = self.warm.try_steps(self.pool.dim(), self.rule, trial, &draft.state, outside);
             if let Some(Rivals { at, rows }) = rivals {
                 tried += at;
                 draft.state = self.replay(&before, &draft.steps[tried - at..tried])?;
@@ -336,7 +340,8 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
     /// Chooses the hot rows, which have the best scores according to the cold rows' numbers, and the warm rows after them.
     fn choose_hot(&mut self) -> Result<(), PrecisionLoss> {
         let count = self.hot_rows();
-        let (rows, numbers) = self.cold.best(self.rule, &self.state, &self.open, WARM * count);
+        let warm = (WARM * count).min(WARM_NUMBERS / self.pool.dim()).max(count);
+        let (rows, numbers) = self.cold.best(self.rule, &self.state, &self.open, warm);
         self.warm = WarmRows::new(self.pool, &rows, &numbers, &self.pending, &self.state);
         let best = self.warm.best(self.rule, &self.state, count);
         let hot = std::mem::replace(&mut self.hot, HotRows::none(self.pool, &self.state));

@@ -20,6 +20,8 @@ pub(crate) struct WarmRows<T> {
 
 struct WarmBlock<T> {
     rows: Vec<usize>,
+    /// Copies of the rows, row-major. Several trials read them.
+    points: Vec<T>,
     numbers: ColdNumbers<T>,
     /// The numbers before each step of the last trial.
     history: Vec<ColdNumbers<T>>,
@@ -42,8 +44,14 @@ impl<T: Real> WarmRows<T> {
         state: &SelectionState,
     ) -> Self {
         let part = |list: &[T], at: usize| list.get(at..list.len().min(at + BLOCK)).unwrap_or_default().to_vec();
+        let copies = |rows: &[usize]| {
+            let mut points = vec![T::default(); rows.len() * pool.dim()];
+            T::gather(pool, rows, &mut points);
+            points
+        };
         let block = |(b, rows): (usize, &[usize])| WarmBlock {
             rows: rows.to_vec(),
+            points: copies(rows),
             numbers: ColdNumbers {
                 var: part(&numbers.var, b * BLOCK),
                 second: part(&numbers.second, b * BLOCK),
@@ -51,27 +59,25 @@ impl<T: Real> WarmRows<T> {
             },
             history: Vec::new(),
         };
-        let mut warm = Self { blocks: rows.chunks(BLOCK).enumerate().map(block).collect() };
-        warm.apply(pool, pending, state, |_, _, _| {});
+        let mut warm = Self { blocks: rows.par_chunks(BLOCK).enumerate().map(block).collect() };
+        warm.apply(pool.dim(), pending, state, |_, _, _| {});
         warm
     }
 
     /// Applies steps, and calls `at` with a block's rows and numbers before each step and after the last.
     fn apply(
         &mut self,
-        pool: Embeddings<'_>,
+        dim: usize,
         steps: &[PickStep],
         state: &SelectionState,
         at: impl Fn(usize, &[usize], &ColdNumbers<T>) + Sync,
     ) {
-        let block_steps = BlockSteps::new(pool.dim(), steps.iter(), state, None);
-        let room = || (vec![T::default(); BLOCK.min(pool.rows()) * pool.dim()], block_steps.room());
-        self.blocks.par_iter_mut().for_each_init(room, |(buffer, products), block| {
-            let WarmBlock { rows, numbers, history } = block;
-            let buffer = &mut buffer[..rows.len() * pool.dim()];
-            T::gather(pool, rows, buffer);
+        let block_steps = BlockSteps::new(dim, steps.iter(), state, None);
+        let room = || block_steps.room();
+        self.blocks.par_iter_mut().for_each_init(room, |products, block| {
+            let WarmBlock { rows, points, numbers, history } = block;
             history.clear();
-            block_steps.apply(buffer, products, numbers, |t, numbers| {
+            block_steps.apply(points, products, numbers, |t, numbers| {
                 history.push(numbers.clone());
                 at(t, rows, numbers);
             });
@@ -82,14 +88,14 @@ impl<T: Real> WarmRows<T> {
     /// row.
     pub fn try_steps(
         &mut self,
-        pool: Embeddings<'_>,
+        dim: usize,
         rule: &dyn Rule,
         steps: &[PickStep],
         state: &SelectionState,
         outside: impl Fn(usize) -> bool + Sync,
     ) -> Option<Rivals> {
         let found = std::sync::Mutex::new(Vec::new());
-        self.apply(pool, steps, state, |t, rows, numbers| {
+        self.apply(dim, steps, state, |t, rows, numbers| {
             let Some(step) = steps.get(t) else { return };
             let keys = keys(rule, state, numbers);
             let better = rows.iter().zip(keys).filter(|&(&row, key)| f64::from(key) > step.key && outside(row));
