@@ -69,7 +69,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
 
 /// Follows symbolic links to the file that `path` names, whether it exists or not.
 pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
-    /// Most links to follow; Linux has the same limit.
+    /// Maximum number of links to follow; Linux has the same limit.
     const MOST_LINKS: usize = 40;
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -111,9 +111,9 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     });
     // A message with the name of the temporary file would confuse users.
     made.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => io::Error::new(error.kind(), "its directory does not exist"),
-        io::ErrorKind::PermissionDenied => io::Error::new(error.kind(), "its directory is not writable"),
-        io::ErrorKind::NotADirectory => io::Error::new(error.kind(), "its parent is not a directory"),
+        io::ErrorKind::NotFound => io::Error::new(error.kind(), "its folder does not exist"),
+        io::ErrorKind::PermissionDenied => io::Error::new(error.kind(), "its folder is not writable"),
+        io::ErrorKind::NotADirectory => io::Error::new(error.kind(), "its parent is not a folder"),
         kind => io::Error::from(kind),
     })
 }
@@ -172,7 +172,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("missing/a.txt");
         let message = check_writable(&path).unwrap_err().to_string();
-        assert!(message.contains("its directory does not exist"), "{message}");
+        assert!(message.contains("its folder does not exist"), "{message}");
         let message = check_writable(directory.path()).unwrap_err().to_string();
         assert!(message.contains("directory"), "{message}");
     }
