@@ -1,4 +1,4 @@
-//! Reads a directory of shards, such as `save_to_disk` of Hugging Face datasets writes.
+//! Reads a folder of shards, such as `save_to_disk` of Hugging Face datasets writes.
 //!
 //! If its `state.json` lists the shards, exactly these are read, in that order. Otherwise all shards are read in the order of
 //! their names. If the names say how many shards there are (`data-00000-of-00003`), none may be missing.

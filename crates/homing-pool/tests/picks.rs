@@ -111,7 +111,7 @@ fn outputs_are_checked_before_the_selection() {
     assert!(refusal("a").contains("use .csv, .jsonl, .parquet or .npy"));
     assert!(refusal("missing/a.csv").contains("its folder does not exist"));
     fs::create_dir(at("d.csv")).unwrap();
-    assert!(refusal("d.csv").contains("is a directory"));
+    assert!(refusal("d.csv").contains("it is a folder"));
     fs::write(at("file"), "").unwrap();
     assert!(refusal("file/a.csv").contains("its parent is not a folder"));
 }
