@@ -64,7 +64,7 @@ class Run(typing.NamedTuple):
 
 def peak_memory(text):
     """Return the peak memory in MiB that the command printed."""
-    number, unit = re.search(r"peak memory ([\d.]+) (MiB|GiB)", text).groups()
+    number, unit = re.search(r"Peak memory: ([\d.]+) (MiB|GiB)", text).groups()
     return float(number) * (1024 if unit == "GiB" else 1)
 
 

@@ -51,7 +51,7 @@ pub struct ColumnArguments {
     /// Column of the ids; found automatically if it is called id, ids, _id or uid.
     #[arg(long, value_name = "NAME")]
     pub id_column: Option<String>,
-    /// Column of the labels, which reports show and `diagnose` estimates the noise from.
+    /// Column of the labels: shown in reports; `diagnose` uses it to estimate the noise.
     #[arg(long, value_name = "NAME")]
     pub label_column: Option<String>,
     /// Class probabilities of the pool: one of its columns, or a file with one row per row of the pool.
@@ -82,10 +82,10 @@ pub struct LimitColumnArguments {
     /// Column of the groups (such as a source or a class), for --quota.
     #[arg(long, value_name = "NAME")]
     pub group_column: Option<String>,
-    /// Column of the costs; a pick is then judged by its score per cost.
+    /// Column of the costs; the score of a row is then divided by its cost.
     #[arg(long, value_name = "NAME")]
     pub cost_column: Option<String>,
-    /// Column of the targets with their weights P_A, by which --target-sample then draws them.
+    /// Column of the targets' weights P_A; --target-sample then draws targets in proportion to them.
     #[arg(long, value_name = "NAME")]
     pub target_weight_column: Option<String>,
 }

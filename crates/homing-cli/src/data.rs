@@ -14,7 +14,7 @@ use crate::terminal;
 const EXAMPLES: &str = "\
 Examples:
   homing data fetch mnist
-  homing data fetch cifar100 --to data/cifar100";
+  homing data fetch cifar100 --out data/cifar100";
 
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
@@ -32,8 +32,8 @@ enum Command {
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(SETS))]
         name: String,
         /// Folder for its files; by default, a folder with the name of the data set.
-        #[arg(long, value_name = "FOLDER")]
-        to: Option<PathBuf>,
+        #[arg(short, long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
         /// Print no progress.
         #[arg(long, short)]
         quiet: bool,
@@ -41,8 +41,8 @@ enum Command {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let Command::Fetch { name, to, quiet } = &arguments.command;
-    let folder = to.clone().unwrap_or_else(|| PathBuf::from(name));
+    let Command::Fetch { name, out, quiet } = &arguments.command;
+    let folder = out.clone().unwrap_or_else(|| PathBuf::from(name));
     let target = if *quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(None, target);
     bar.set_style(

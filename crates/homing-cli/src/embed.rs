@@ -1,4 +1,4 @@
-//! `homing embed`: embeds a data set with a network, to choose from it.
+//! `homing embed`: computes embeddings of a data set with a network.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ Examples:
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Arguments {
-    /// Data set: MNIST or CIFAR files, tiles, an image folder, a table, embeddings, or `digits`, which the program contains.
+    /// Data set: MNIST or CIFAR files, tiles, an image folder, a table, embeddings, or the built-in `digits`.
     #[arg(value_name = "DATA")]
     data: PathBuf,
     #[command(flatten)]
@@ -39,10 +39,10 @@ pub struct Arguments {
     part: DataPart,
     #[arg(long, default_value = "cnn", help = format!("Network: {}", models::network_help()), help_heading = "Network")]
     model: String,
-    /// Weights of the network as safetensors: those of a run, or your own with the same names.
+    /// Weights of the network, a safetensors file from a run, or your own file with the same tensor names.
     #[arg(long, value_name = "FILE", help_heading = "Network")]
     weights: PathBuf,
-    /// The model.safetensors of a run with an EfficientNet; --weights must then be those that the run began with.
+    /// The model.safetensors of a run with an EfficientNet; --weights must then be the weights that the run started from.
     #[arg(long, value_name = "FILE", help_heading = "Network")]
     learned: Option<PathBuf>,
     /// Kind of embedding: last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let options = source.options(arguments.labels.as_deref())?;
     if let (Some(path), None) = (&arguments.labels, &options.labels) {
-        bail!("{} names rows by id or row; give --labels a file with one label per row of the data", path.display());
+        bail!("{} names rows by id or index; give --labels a file with one label per row of the data", path.display());
     }
     let data = open_data(&source.path, &options)?;
     let data = match (arguments.part, data.test) {

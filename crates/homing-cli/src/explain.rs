@@ -1,4 +1,4 @@
-//! `homing explain`: shows which few rows carry what is known about a target (its approximate Markov boundary, Definition D.3).
+//! `homing explain`: shows which few rows explain what is known about a target (its approximate Markov boundary, Definition D.3).
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const LISTED: usize = 20;
 const EXAMPLES: &str = "\
 Examples:
   homing explain pool.npy --targets targets.npy --picks picks.csv
-  homing explain pool.npy --targets targets.npy --target 0 --most 5
+  homing explain pool.npy --targets targets.npy --target 0 --max-rows 5
   homing explain pool.npy --targets targets.npy --format json";
 
 #[derive(Args)]
@@ -31,20 +31,20 @@ pub struct Arguments {
     /// Unlabelled examples of the task.
     #[arg(long, value_name = "FILE")]
     targets: PathBuf,
-    /// Labelled rows (a picks file, indices or ids); without them, the rows of the whole pool that would tell most are shown.
+    /// Labelled rows (a picks file, indices or ids); without them, the most informative rows of the whole pool are shown.
     #[arg(long, value_name = "FILE")]
     picks: Option<PathBuf>,
-    /// Target to explain, by number or id; may be repeated, and is by default the first twenty.
+    /// Target to explain, by number or id; repeat the option for several; default: the first twenty targets.
     #[arg(long, value_name = "N|ID")]
     target: Vec<String>,
-    /// Share of what is known that the rows must carry.
+    /// Share of what is known that the rows must explain.
     #[arg(long, default_value_t = 0.9, allow_negative_numbers = true)]
     share: f64,
-    /// Most rows per target.
-    #[arg(long, default_value_t = 10)]
-    most: usize,
-    /// Output format; json is a list of targets with their rows.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    /// Maximum number of rows per target.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    max_rows: usize,
+    /// Output format: human-readable tables, or JSON with a list of targets and their rows.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
     format: OutputFormat,
     #[command(flatten)]
     columns: ColumnArguments,
@@ -52,7 +52,7 @@ pub struct Arguments {
     model: ModelArguments,
 }
 
-/// A target's variance, and the rows that carry what is known about it.
+/// A target's variance, and the rows that explain what is known about it.
 #[derive(Serialize)]
 struct TargetExplanation {
     index: usize,
@@ -77,8 +77,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if !(arguments.share > 0.0 && arguments.share <= 1.0) {
         bail!("--share {} is not a share; give a number above 0 and at most 1", arguments.share);
     }
-    if arguments.most == 0 {
-        bail!("--most 0 allows no row; give at least 1");
+    if arguments.max_rows == 0 {
+        bail!("--max-rows 0 allows no row; give at least 1");
     }
     arguments.model.on_threads(|| explain(arguments))
 }
@@ -170,7 +170,7 @@ fn explain_targets(
     let one = |&index: &usize| -> Result<TargetExplanation> {
         let (prior_var, posterior_var) = (start[index], left(index));
         let goal = prior_var - arguments.share * (prior_var - posterior_var);
-        let Boundary { rows, vars } = boundary(model, index, goal, arguments.most)?;
+        let Boundary { rows, vars } = boundary(model, index, goal, arguments.max_rows)?;
         let explaining_row = |(i, &place): (usize, &usize)| {
             let index = row(place);
             ExplainingRow { index, id: files.pool_file.id(index), variance_removed: vars[i] - vars[i + 1] }
@@ -190,11 +190,11 @@ fn explain_targets(
 fn print(out: &mut impl Write, explanations: &[TargetExplanation], arguments: &Arguments) -> Result<()> {
     let mut table = plain_table();
     let known = if arguments.picks.is_some() { "with all picks" } else { "with the whole pool" };
-    table.set_header(["target", "prior", known, "carried", "by these rows (each with its share)"]);
+    table.set_header(["target", "prior", known, "explained", "by these rows (each with its share)"]);
     for target in explanations {
         let reducible = target.prior_var - target.posterior_var;
         let share = |var: f64| if reducible > 1e-12 * target.prior_var { var / reducible } else { 0.0 };
-        let carried: f64 = target.rows.iter().map(|row| row.variance_removed).sum();
+        let explained: f64 = target.rows.iter().map(|row| row.variance_removed).sum();
         let rows: Vec<String> = target
             .rows
             .iter()
@@ -204,7 +204,7 @@ fn print(out: &mut impl Write, explanations: &[TargetExplanation], arguments: &A
             cell(&target.id),
             short(target.prior_var),
             short(target.posterior_var),
-            format!("{:.0} %", 100.0 * share(carried)),
+            format!("{:.0} %", 100.0 * share(explained)),
             if rows.is_empty() { "nothing is known".to_owned() } else { rows.join(", ") },
         ]);
     }
@@ -215,7 +215,7 @@ fn print(out: &mut impl Write, explanations: &[TargetExplanation], arguments: &A
          remove, or as much as {} rows can. They were found greedily, so a smaller set may exist.",
         100.0 * arguments.share,
         if arguments.picks.is_some() { "labels for all picks" } else { "labels for the whole pool" },
-        arguments.most,
+        arguments.max_rows,
     )?;
     Ok(())
 }

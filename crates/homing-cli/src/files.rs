@@ -159,8 +159,8 @@ impl TaskFiles {
             (!names.is_empty()).then(|| {
                 let uses = options.uses().unwrap_or_default();
                 format!(
-                    "{path}: the embedding consists of the {columns} columns of numbers {shown}{last}; assign a column another role \
-                     to leave it out ({uses})"
+                    "{path}: the embedding consists of the {columns} columns of numbers {shown}{last}; to exclude a column, assign \
+                     it another role with {uses}"
                 )
             })
         };

@@ -1,4 +1,4 @@
-//! `homing`: choose the data that teaches a model most about a task.
+//! `homing`: choose the data that teaches a model the most about a task.
 #![allow(missing_docs, clippy::struct_excessive_bools)]
 
 mod arguments;
@@ -38,7 +38,7 @@ Quick start:
 /// The description, the examples, the usage, then the options under their headings.
 const HELP: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
-/// Choose the few rows of a large pool that teach a model most about your task.
+/// Choose the few rows of a large pool that teach a model the most about your task.
 #[derive(Parser)]
 #[command(name = "homing", version, arg_required_else_help = true, max_term_width = 110, before_help = QUICK_START)]
 #[command(after_help = "`homing COMMAND --help` shows examples and all options of a command.")]
@@ -49,16 +49,16 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Choose the rows of a pool that tell most about a few targets.
+    /// Choose the rows of a pool that are most informative about a few targets.
     Select(Box<select::Arguments>),
     /// Show what a pool can teach about the targets, how far the picks have come, and what is guaranteed.
     Diagnose(Box<diagnose::Arguments>),
-    /// Show the few rows that carry most of what is known about each target.
+    /// Show the few rows that explain most of what is known about each target.
     Explain(Box<explain::Arguments>),
     /// Choose rows, get their labels, fine-tune a network, and repeat (Algorithm 1).
     #[cfg(feature = "train")]
     Finetune(Box<finetune::Arguments>),
-    /// Embed a data set with a network, to choose from it.
+    /// Compute embeddings of a data set with a network.
     #[cfg(feature = "train")]
     Embed(Box<embed::Arguments>),
     /// Download common data sets.
@@ -66,9 +66,10 @@ enum Command {
     Data(data::Arguments),
     /// Run the paper's experiments or your own, and check which claims hold.
     Experiment(experiment::Arguments),
-    /// List the rules with what they need, their formula and their place in the paper.
+    /// List the rules with what they need, their formula and a reference to the paper.
+    #[command(before_help = rules::EXAMPLES)]
     Rules,
-    /// Choose handwritten digits, which the program contains, and write a report.
+    /// Choose from the built-in handwritten digits and write a report.
     Demo(demo::Arguments),
     /// Print a script that completes commands and options in a shell.
     Completions(manual::CompletionArguments),
@@ -145,10 +146,8 @@ mod tests {
     #[test]
     fn help_shows_examples_that_are_commands() {
         each(&parser(), &mut |command| {
-            let Some(examples) = command.get_before_help().map(ToString::to_string) else {
-                assert!(["rules", "list"].contains(&command.get_name()), "{} has no examples", command.get_name());
-                return;
-            };
+            let examples = command.get_before_help().map(ToString::to_string);
+            let examples = examples.unwrap_or_else(|| panic!("{} has no examples", command.get_name()));
             let mut shown = 0;
             for line in examples.lines().filter_map(|line| line.strip_prefix("  homing")) {
                 let line = line.split(['|', '>']).next().unwrap_or(line);

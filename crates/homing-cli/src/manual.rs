@@ -46,7 +46,7 @@ pub fn man(arguments: &ManArguments, homing: Command) -> Result<()> {
     homing.build();
     match &arguments.folder {
         Some(folder) => {
-            disk::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+            disk::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))?;
             write_pages(folder, &homing)
         }
         None => Ok(terminal::print_data(&page(&homing)?)?),

@@ -6,6 +6,11 @@ use homing::{STRATEGIES, Strategy};
 
 use crate::terminal::{self, plain_table};
 
+pub const EXAMPLES: &str = "\
+Examples:
+  homing rules
+  homing rules | grep probabilities";
+
 pub fn print() -> anyhow::Result<()> {
     let mut table = plain_table();
     table.set_header(["rule", "needs", "score", "chooses", "paper"]);

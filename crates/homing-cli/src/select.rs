@@ -73,7 +73,7 @@ pub struct Arguments {
     /// and maps it otherwise.
     #[arg(long, value_name = "HOW", default_value = "auto", help_heading = "Performance")]
     pool_access: PoolAccess,
-    /// Rows that each pick is the best of: exact (all rows), stochastic:EPSILON (a random sample) or partitioned:PARTS (a
+    /// Rows that each pick is chosen from: exact (all rows), stochastic:EPSILON (a random sample) or partitioned:PARTS (a
     /// random part, then the picks of all parts); the last two print what they guarantee.
     #[arg(long, value_name = "HOW", default_value = "exact", help_heading = "Performance")]
     greedy: String,
@@ -82,7 +82,7 @@ pub struct Arguments {
 #[derive(Args)]
 #[command(next_help_heading = "Targets and limits")]
 struct LimitArguments {
-    /// Targets that each round uses: a share (0.1), a number (20), or the most explanatory (max-det:20, max-dist:20).
+    /// Targets that each round uses: a share (0.1), a number (20), or a diverse subset (max-det:20, max-dist:20).
     #[arg(long, value_name = "F")]
     target_sample: Option<String>,
     /// Picks per round; each round draws its own sample of targets.
@@ -91,16 +91,16 @@ struct LimitArguments {
     /// Rows that must not be picked, as indices or ids.
     #[arg(long, value_name = "FILE")]
     forbid: Option<PathBuf>,
-    /// Most picks per group of --group-column: NAME=N for one group, or N for every group that is not named.
+    /// Maximum number of picks per group of --group-column: NAME=N for one group, or N for every group that is not named.
     #[arg(long, value_name = "GROUP=N")]
     quota: Vec<String>,
-    /// Most that the picks may cost in total, by --cost-column.
+    /// Maximum total cost of the picks, by --cost-column.
     #[arg(long, value_name = "COST")]
     budget: Option<f64>,
     /// Stop if the next pick would add less than this information, in nats.
     #[arg(long, value_name = "NATS", allow_negative_numbers = true)]
     min_gain: Option<f64>,
-    /// Stop if this share of the targets' reducible variance is gone.
+    /// Stop once this share of the targets' reducible variance has been removed.
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     stop_variance: Option<f64>,
     /// Weight β of the similarity in the rule information-density.
@@ -195,7 +195,7 @@ struct Times {
     choosing: Duration,
 }
 
-/// Returns a warning if the picks tell nothing, or an error if no row of the pool could.
+/// Returns a warning if the picks reveal nothing, or an error if no row of the pool could.
 fn worthless(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static str>> {
     let size = |points: Points<'_>| (0..points.rows()).map(|row| task.kernel.var(&points.row(row))).fold(0.0, f64::max);
     let (noise_var, targets) = (selection.noise_var, task.targets.map_or(0.0, size));
@@ -209,23 +209,23 @@ fn worthless(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static s
         let centred = if pool.is_centered() { " once their mean is subtracted" } else { "" };
         bail!("all rows of the pool are zero{centred}, so no row is worth more than another; check how they were made");
     }
-    // What labels tell then lies in the last digits of a variance.
+    // The information of a label then lies in the last digits of a variance.
     if noise_var > 1e10 * size(task.pool).max(targets) {
         return Ok(Some(
-            "warning: the noise is so large compared with the rows that their labels tell almost nothing; lower --noise-std",
+            "warning: the noise is so large compared with the rows that their labels reveal almost nothing; lower --noise-std",
         ));
     }
     if small {
         return Ok(Some(
-            "warning: the targets are so small compared with the noise that labels tell almost nothing about them; scale them \
+            "warning: the targets are so small compared with the noise that labels reveal almost nothing about them; scale them \
              like the pool, or lower --noise-std",
         ));
     }
     Ok(Some(if task.targets.is_some() {
-        "warning: the picks tell nothing about the targets, because no row that may be picked correlates with any of them; \
+        "warning: the picks reveal nothing about the targets, because no row that may be picked correlates with any of them; \
          check that the same model made both, or choose another kernel"
     } else {
-        "warning: the picks tell nothing that is not known already; check --observed, or choose another kernel"
+        "warning: the picks reveal nothing that is not known already; check --observed, or choose another kernel"
     }))
 }
 
@@ -296,7 +296,11 @@ impl Outcome<'_> {
     /// Says what was picked, by which rule and with which noise.
     fn summary(&self) -> String {
         let Self { task, plan, selection, .. } = self;
-        let targets = task.targets.map_or(String::new(), |t| format!(" for {} targets", grouped(t.rows())));
+        let targets = match task.targets.map(|targets| targets.rows()) {
+            None => String::new(),
+            Some(1) => " for one target".to_owned(),
+            Some(targets) => format!(" for {} targets", grouped(targets)),
+        };
         let noise = match plan.noise {
             Noise::Relative(share) if task.kernel.is_linear() => format!(" ({share} × the mean squared norm)"),
             Noise::Relative(share) => format!(" ({share} × the mean prior variance)"),
@@ -304,7 +308,7 @@ impl Outcome<'_> {
         };
         let ended = match selection.end_reason {
             EndReason::Gain => " It stopped because the next pick would add too little.",
-            EndReason::Variance => " It stopped because enough of the reducible variance is gone.",
+            EndReason::Variance => " It stopped because enough of the reducible variance has been removed.",
             EndReason::Limits => " It stopped because the quotas or the budget allow no more picks.",
             _ => "",
         };
@@ -320,9 +324,9 @@ impl Outcome<'_> {
 
     /// Says how long the work took and how much memory it needed.
     fn times(&self, reporting: Option<Duration>) -> String {
-        let reporting = reporting.map_or_else(String::new, |time| format!(", the report {}", seconds(time)));
+        let reporting = reporting.map_or_else(String::new, |time| format!(", report {}", seconds(time)));
         let (reading, choosing) = (seconds(self.times.reading), seconds(self.times.choosing));
-        format!("Reading took {reading}, choosing {choosing}{reporting}; peak memory {}.", peak_memory())
+        format!("Time: reading {reading}, choosing {choosing}{reporting}. Peak memory: {}.", peak_memory())
     }
 }
 

@@ -31,9 +31,9 @@ struct Lines {
 
 #[cfg(feature = "train")]
 impl Lines {
-    /// Least time between two lines for tenths.
+    /// Minimum time between two lines for tenths.
     const LEAST: Duration = Duration::from_secs(2);
-    /// Most time between two lines.
+    /// Maximum time between two lines.
     const MOST: Duration = Duration::from_secs(60);
 
     fn print_if_due(&self, bar: &ProgressBar) {
@@ -152,9 +152,8 @@ fn colours(is_terminal: bool, no_color: Option<&OsStr>) -> bool {
 /// How a result is printed on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// Tables for people.
+    // Doc comments here would become part of the help and change its layout.
     Table,
-    /// JSON for other programs.
     Json,
 }
 
@@ -195,7 +194,7 @@ pub fn stdout() -> Screen<io::Stdout> {
     Screen(io::stdout())
 }
 
-/// Prints a line on standard error. That nobody can read it is no reason to stop.
+/// Prints a line on standard error. Write errors are ignored: the work does not depend on whether somebody reads the line.
 pub fn note(text: impl Display) {
     let _ = writeln!(Screen(io::stderr()), "{text}");
 }

@@ -204,7 +204,8 @@ fn the_report_stands_alone_and_the_closing_line_tells() {
     let output = folder.homing(&format!("{SELECT} -n 5 --out picks.csv --report report.html"));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.stdout.is_empty());
-    for word in ["Picked 5 of 40 rows", "2 targets", "itl", "Reading took", "choosing", ", the report ", "peak memory"]
+    for word in
+        ["Picked 5 of 40 rows", "2 targets", "itl", "Time: reading ", ", choosing ", ", report ", "Peak memory: "]
     {
         assert!(said.contains(word), "{said}");
     }
@@ -262,7 +263,7 @@ fn columns_that_were_not_named_are_told_and_the_targets_match_them_by_name() {
 }
 
 #[test]
-fn picks_that_tell_nothing_are_refused_or_warned_of() {
+fn picks_that_reveal_nothing_are_refused_or_warned_of() {
     let folder = Folder::new();
     folder.write("zero.csv", "0,0\n0,0\n0,0\n");
     folder.write("t.csv", "0,2\n");
@@ -274,7 +275,7 @@ fn picks_that_tell_nothing_are_refused_or_warned_of() {
     folder.write("apart.csv", "1,0\n2,0\n3,0\n");
     let output = folder.homing("select apart.csv --targets t.csv -n 2 --out -");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && said.contains("warning: the picks tell nothing about the targets"), "{said}");
+    assert!(output.status.success() && said.contains("warning: the picks reveal nothing about the targets"), "{said}");
     let output = folder.homing("select pool.csv --cost-column cost --targets targets.csv -n 2 --out -");
     assert!(!String::from_utf8(output.stderr).unwrap().contains("warning"));
 }
@@ -378,6 +379,46 @@ fn shells_and_man_get_their_pages() {
     let select = fs::read_to_string(folder.path("pages/homing-select.1")).unwrap();
     assert!(select.contains("\\-\\-picks\\-per\\-round") && select.contains(".SH EXAMPLES"), "{select}");
     assert!(folder.path("pages/homing-experiment-run.1").exists());
+}
+
+/// Runs a command in a pseudo-terminal, with the answers as what is typed there, and returns what it shows.
+#[cfg(target_os = "linux")]
+fn in_terminal(folder: &Folder, arguments: &str, answers: &str, no_color: &str) -> String {
+    folder.write("typed", answers);
+    let homing = format!("'{}' {arguments}", env!("CARGO_BIN_EXE_homing"));
+    let mut script = std::process::Command::new("script");
+    script.args(["-qec", &homing, "/dev/null"]).stdin(fs::File::open(folder.path("typed")).unwrap());
+    script.current_dir(folder.path("")).env("TERM", "xterm-256color").env("NO_COLOR", no_color);
+    String::from_utf8(script.output().unwrap().stdout).unwrap()
+}
+
+/// Whether the text holds a sequence that changes colours or the weight of letters, such as `ESC [ 1 m`.
+#[cfg(target_os = "linux")]
+fn is_coloured(text: &str) -> bool {
+    let ends_with_m = |rest: &str| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m');
+    text.split("\u{1b}[").skip(1).any(ends_with_m)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn no_color_keeps_colours_out_of_a_terminal() {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no `script` (Debian: bsdutils)");
+        return;
+    }
+    let folder = Folder::new();
+    let ask = "finetune digits --task 3,6 --target-count 4 --rounds 1 --epochs 1 --ask --quiet --run";
+    let (coloured, plain) = (format!("{ask} a"), format!("{ask} b"));
+    let mut commands = vec![("select --help", "select --help")];
+    if cfg!(feature = "train") {
+        commands.push((&coloured, &plain));
+    }
+    for (coloured, plain) in commands {
+        let shown = in_terminal(&folder, coloured, "3\n", "");
+        assert!(is_coloured(&shown), "{coloured}: {shown:?}");
+        let shown = in_terminal(&folder, plain, "3\n", "1");
+        assert!(!is_coloured(&shown) && !shown.is_empty(), "{plain}: {shown:?}");
+    }
 }
 
 #[test]

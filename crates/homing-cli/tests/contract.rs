@@ -333,7 +333,7 @@ impl Maker {
         self.input("--picks", 0.4, &["rows.txt"]);
         self.value("--target", 0.3, &["0", "1"]);
         self.value("--share", 0.3, &["0.5", "1"]);
-        self.value("--most", 0.3, &["1", "5"]);
+        self.value("--max-rows", 0.3, &["1", "5"]);
         self.value("--format", 0.3, &["table", "json"]);
         self.model();
     }

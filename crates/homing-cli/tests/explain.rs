@@ -81,7 +81,7 @@ fn bad_input_gets_one_sentence() {
         |more: &str, words: &[&str]| folder.refuses(&format!("explain pool.csv --targets targets.csv {more}"), words);
     refuses("--share 0", &["--share", "above 0"]);
     refuses("--share nan", &["--share"]);
-    refuses("--most 0", &["--most", "at least 1"]);
+    refuses("--max-rows 0", &["--max-rows", "at least 1"]);
     refuses("--target third", &["third", "2 targets"]);
     refuses("--target 2", &["2 targets"]);
     folder.write("far.txt", "99\n");

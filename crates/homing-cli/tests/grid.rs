@@ -212,6 +212,16 @@ fn an_option_that_an_experiment_gives_itself_is_refused() {
 }
 
 #[test]
+fn an_experiment_with_a_billion_seeds_is_refused_and_does_not_abort() {
+    let folder = Folder::new();
+    folder.write("data.csv", &table("odd"));
+    for seeds in ["1000000000", "9223372036854775807"] {
+        folder.write("mine.toml", &plan("", &line("A", "")).replace("seeds = 1", &format!("seeds = {seeds}")));
+        folder.refuses("experiment run mine.toml", &["mine.toml", &format!("seeds is {seeds}"), "from 1 to 10000"]);
+    }
+}
+
+#[test]
 fn what_is_out_of_range_or_there_twice_is_refused_under_the_name_of_the_file() {
     let folder = Folder::new();
     folder.write("data.csv", &table("odd"));
@@ -220,9 +230,7 @@ fn what_is_out_of_range_or_there_twice_is_refused_under_the_name_of_the_file() {
     let claim = |rest: &str| format!("{text}\n[[claims]]\nsays = \"s\"\n{rest}\n");
     let two = plan("", &line("A", "noise-std = [1, 2]"));
     for (written, words) in [
-        (text.replace("seeds = 1", "seeds = 1000000000"), &["seeds is 1000000000", "from 1 to 10000"][..]),
-        (text.replace("seeds = 1", "seeds = 9223372036854775807"), &["from 1 to 10000"]),
-        (text.replace("seeds = 1", "seeds = -1"), &["line 3", "-1"]),
+        (text.replace("seeds = 1", "seeds = -1"), &["line 3", "-1"][..]),
         (text.replace("seeds = 1", "seeds = 1.5"), &["line 3"]),
         (
             text.replace("seeds = 1", "seeds = 6000") + &line("B", ""),

@@ -46,7 +46,7 @@ fn a_class_called_s_is_answered_and_another_word_skips() {
     child.stdin.take().unwrap().write_all(b"s\nskip\nss\ns\n").unwrap();
     let output = child.wait_with_output().unwrap();
     let text = said(&output);
-    assert!(output.status.success() && text.contains("(s, skip; ss skips): "), "{text}");
+    assert!(output.status.success() && text.contains("(s, skip; type ss to skip an example): "), "{text}");
     let picks = fs::read_to_string(folder.path().join("run/picks.csv")).unwrap();
     let given: Vec<&str> = picks.lines().skip(1).filter_map(|line| line.split(',').nth(6)).collect();
     assert_eq!(given, ["s", "skip", "", "s"]);
@@ -60,7 +60,7 @@ fn ids_that_stand_for_several_rows_are_refused_and_not_said_to_lack_a_label() {
     let output = labels(folder.path(), &format!("id,label\n{by_id}"));
     refused(&output, &["labels.csv, line 2: the rows 0 and 1 of the pool both have the id \"r0\"; label by row"]);
     let by_row = (0..40).map(|row| format!("{row};{}\n", ["a", "b"][row % 2])).collect::<Vec<_>>().concat();
-    let output = labels(folder.path(), &format!("row;label\n{by_row}"));
+    let output = labels(folder.path(), &format!("index;label\n{by_row}"));
     assert!(output.status.success(), "{}", said(&output));
 }
 
@@ -73,8 +73,8 @@ fn what_is_wrong_with_a_file_of_labels_is_said_with_its_line() {
         ("id,name\nr1,a\n", "needs the columns id"),
         ("id,label\nr1,a\nr2,a,b\n", "labels.csv, line 3: it has 3 fields, but the first line has 2; correct the line"),
         ("id,label\nr99,a\n", "labels.csv, line 2: the pool has no \"r99\""),
-        ("row,label\n40,a\n", "labels.csv, line 2: the pool has no \"40\""),
-        ("row,label\n-1,a\n", "the pool has no \"-1\""),
+        ("index,label\n40,a\n", "labels.csv, line 2: the pool has no \"40\""),
+        ("index,label\n-1,a\n", "the pool has no \"-1\""),
         ("id,label\nr1,c\n", "labels.csv, line 2: there is no class \"c\"; the data have a, b"),
         ("id,label\nr1,a\nr1,b\n", "line 3: \"r1\" is \"b\" here, but \"a\" in an earlier line"),
     ] {
@@ -93,8 +93,8 @@ fn what_is_wrong_with_a_file_of_labels_is_said_with_its_line() {
 fn a_file_with_two_names_for_a_row_or_two_labels_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     pool(&folder.path().join("pool.csv"), |row| format!("r{row}"), ["a", "b"]);
-    for text in ["id,label,label\nr3,a,b\n", "row,id,label\n3,r9,b\n", "id,id,label\nr3,r4,b\n"] {
-        refused(&labels(folder.path(), text), &["more than one column id or row"]);
+    for text in ["id,label,label\nr3,a,b\n", "index,id,label\n3,r9,b\n", "id,id,label\nr3,r4,b\n"] {
+        refused(&labels(folder.path(), text), &["more than one column id or index"]);
     }
 }
 
@@ -125,6 +125,40 @@ fn a_file_with_one_label_per_row_labels_the_whole_pool() {
         &run(folder.path(), "labels.txt").args(["--task", "a,b"]).output().unwrap(),
         &["holds 2 labels for 40 examples"],
     );
+}
+
+#[test]
+fn an_empty_path_of_labels_is_refused_before_it_is_made_absolute() {
+    let folder = tempfile::tempdir().unwrap();
+    pool(&folder.path().join("pool.csv"), |row| format!("r{row}"), ["a", "b"]);
+    let output = run(folder.path(), "").args(["--task", "a,b"]).output().unwrap();
+    refused(&output, &["a value is required for '--labels <FILE>'"]);
+    assert!(!said(&output).contains("absolute") && !folder.path().join("run").exists(), "{}", said(&output));
+}
+
+#[test]
+fn a_csv_parse_error_names_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    pool(&path("pool.csv"), |row| format!("r{row}"), ["a", "b"]);
+    let bad: [&[u8]; 3] = [b"id,label\nr1,\xff\n", b"id,label\nr1,a,b\n", b"id,label\nr1\n"];
+    for text in bad {
+        fs::write(path("labels.csv"), text).unwrap();
+        let output = run(folder.path(), "labels.csv").args(["--task", "a,b"]).output().unwrap();
+        refused(&output, &["labels.csv, line 2: it "]);
+    }
+    let bad: [&[u8]; 2] = [b"id,x,y,label\nr1,1,2,\xff\n", b"id,x,y,label\nr1,1,2,a\nr2,1,2,a,3\n"];
+    for text in bad {
+        fs::write(path("bad.csv"), text).unwrap();
+        for arguments in ["select bad.csv -n 1 --rule random", "finetune bad.csv --task a,b --run run"] {
+            let output = homing().current_dir(folder.path()).args(arguments.split(' ')).output().unwrap();
+            refused(&output, &["bad.csv"]);
+        }
+    }
+    fs::create_dir(path("results")).unwrap();
+    fs::write(path("results/digits-quick.csv"), "line,value\na,b,c\n").unwrap();
+    let output = homing().current_dir(folder.path()).args(["experiment", "compare", "digits-quick"]).output().unwrap();
+    refused(&output, &["results/digits-quick.csv"]);
 }
 
 #[cfg(unix)]

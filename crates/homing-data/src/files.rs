@@ -13,14 +13,14 @@ use lzma_rust2::XzReader;
 use crate::picture::is_named;
 use crate::{Error, Result};
 
-/// Most bytes that an archive may unpack to if there is memory for it.
+/// Maximum number of bytes that an archive may unpack to if there is memory for it.
 const MOST_UNPACKED: u64 = 8 << 30;
 
 /// Bytes that any archive may unpack to, however small it is.
 const LITTLE_UNPACKED: u64 = 64 << 20;
 
-/// Most bytes that a larger archive may unpack to per packed byte. Images and numbers shrink to a twentieth at most, and zeros
-/// to a thousandth or less.
+/// Maximum number of bytes that a larger archive may unpack to per packed byte. Images and numbers shrink to a
+/// twentieth at most, and zeros to a thousandth or less.
 const MOST_RATIO: u64 = 100;
 
 /// Bytes of a block of a tar archive. Every file is padded to whole blocks, and two empty blocks end the archive.

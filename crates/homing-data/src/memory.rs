@@ -4,7 +4,7 @@ use homing_pool::memory_allowed;
 
 /// Bytes that fit into memory on every machine, so the system need not be asked.
 const LITTLE: u64 = 64 << 20;
-/// Most bytes that fit if the system does not report its memory.
+/// Maximum number of bytes that fit if the system does not report its memory.
 const MOST: u64 = 1 << 40;
 
 /// Whether this many bytes fit into the memory that this process may use; `None` means more than can be counted.

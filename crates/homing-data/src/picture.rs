@@ -14,8 +14,8 @@ use crate::{Error, Result};
 /// as numbers.
 const COPIES: u64 = 7;
 
-/// Most pixels of an image that is decoded (16,384 × 16,384). A file of a few bytes can claim more pixels than anybody has time
-/// to decode.
+/// Maximum number of pixels of an image that is decoded (16,384 × 16,384). A file of a few bytes can claim more pixels
+/// than anybody has time to decode.
 const MOST_PIXELS: u64 = 1 << 28;
 
 /// File extensions of images.

@@ -62,14 +62,14 @@ pub fn is_left_over(path: &Path) -> bool {
 pub fn check_writable(path: &Path) -> Result<()> {
     // A path that ends with a slash names a folder.
     if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-        return Err(Error::write(path, &io::ErrorKind::IsADirectory.into()));
+        return Err(Error::write(path, &is_a_folder()));
     }
     target(path).and_then(|target| temporary(&target)).map(drop).map_err(|source| Error::write(path, &source))
 }
 
 /// Follows symbolic links to the file that `path` names, whether it exists or not.
 pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
-    /// Most links to follow; Linux has the same limit.
+    /// Maximum number of links to follow; Linux has the same limit.
     const MOST_LINKS: usize = 40;
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -88,10 +88,14 @@ fn folder(target: &Path) -> &Path {
     }
 }
 
+fn is_a_folder() -> io::Error {
+    io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")
+}
+
 fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     let existing = fs::metadata(target).ok();
     match &existing {
-        Some(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Some(found) if found.is_dir() => return Err(is_a_folder()),
         // A new file would replace the device or pipe for all programs.
         Some(found) if !found.is_file() => return Err(io::Error::other("it is a device or a pipe, not a file")),
         // If the folder is writable, renaming would replace even a read-only file.
@@ -111,9 +115,9 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     });
     // A message with the name of the temporary file would confuse users.
     made.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => io::Error::new(error.kind(), "its directory does not exist"),
-        io::ErrorKind::PermissionDenied => io::Error::new(error.kind(), "its directory is not writable"),
-        io::ErrorKind::NotADirectory => io::Error::new(error.kind(), "its parent is not a directory"),
+        io::ErrorKind::NotFound => io::Error::new(error.kind(), "its folder does not exist"),
+        io::ErrorKind::PermissionDenied => io::Error::new(error.kind(), "its folder is not writable"),
+        io::ErrorKind::NotADirectory => io::Error::new(error.kind(), "its parent is not a folder"),
         kind => io::Error::from(kind),
     })
 }
@@ -168,13 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_directory_is_named() {
+    fn a_missing_folder_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("missing/a.txt");
         let message = check_writable(&path).unwrap_err().to_string();
-        assert!(message.contains("its directory does not exist"), "{message}");
+        assert!(message.contains("its folder does not exist"), "{message}");
         let message = check_writable(directory.path()).unwrap_err().to_string();
-        assert!(message.contains("directory"), "{message}");
+        assert!(message.contains("it is a folder"), "{message}");
     }
 
     #[cfg(unix)]

@@ -42,12 +42,12 @@ pub enum Error {
     /// The operating system failed to read the file.
     #[error("{} cannot be read: {source}; check the disk and try again", display_path(.path))]
     Read { path: PathBuf, source: io::Error },
-    /// The path is a directory, but a file is needed.
-    #[error("{} is a directory; name a file in it", display_path(.path))]
+    /// The path is a folder, but a file is needed.
+    #[error("{} is a folder; name a file in it", display_path(.path))]
     Directory { path: PathBuf },
-    /// The directory holds no dataset.
-    #[error("{} is a directory without .arrow or .parquet files{}; name a file, or a dataset directory written by save_to_disk()", display_path(.path), listed(" (it holds the directories ", .directories, ")"))]
-    NoShards { path: PathBuf, directories: Vec<String> },
+    /// The folder holds no dataset.
+    #[error("{} is a folder without .arrow or .parquet files{}; name a file, or a folder that save_to_disk() wrote", display_path(.path), listed(" (it holds the folders ", .folders, ")"))]
+    NoShards { path: PathBuf, folders: Vec<String> },
     /// The path is a pipe, a device or a socket.
     #[error("{} is not a regular file; save it to one first", display_path(.path))]
     NotRegular { path: PathBuf },

@@ -115,7 +115,7 @@ impl Format {
         Format::ALL.iter().flat_map(|format| format.reader().extensions).copied()
     }
 
-    /// Whether shards in a directory may have this format.
+    /// Whether shards in a folder may have this format.
     pub fn is_for_shards(self) -> bool {
         self.reader().shard.is_some()
     }

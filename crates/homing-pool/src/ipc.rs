@@ -20,7 +20,7 @@ const FORMAT: &str = "Arrow";
 /// Start of a file in the file format. Padding to a multiple of 8 or 64 bytes, a stream and a footer follow.
 const FILE_MAGIC: &[u8] = b"ARROW1\0\0";
 
-/// Most bytes that one compressed byte of zstd or lz4 can represent.
+/// Maximum number of bytes that one compressed byte of zstd or lz4 can represent.
 const COMPRESSION_RATIO: u64 = 32 * 1024;
 
 pub(crate) const READER: FormatReader = FormatReader {

@@ -59,7 +59,7 @@ pub(crate) fn values(path: &Path, bytes: &[u8]) -> impl Iterator<Item = Result<V
     })
 }
 
-/// Most bytes of memory per byte of JSON; objects with one field need the most.
+/// Maximum number of bytes of memory per byte of JSON; objects with one field need the most.
 const LARGEST_RATIO: u64 = 128;
 
 /// An object in which no name occurs twice.

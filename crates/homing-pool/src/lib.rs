@@ -26,7 +26,7 @@
 //! | `.parquet`, `.arrow` (IPC stream or file) | in a column of lists of floats, or in number columns side by side |
 //! | `.csv` (separated by `,`, `;` or tabs), `.tsv` | in number columns side by side, or in a column of JSON lists |
 //! | `.jsonl`, `.ndjson` | in one list per line, or in a list within one object per line |
-//! | a directory of `.arrow` or `.parquet` shards | as in the shards that its `state.json` lists, or in all shards in the order of their names |
+//! | a folder of `.arrow` or `.parquet` shards | as in the shards that its `state.json` lists, or in all shards in the order of their names |
 //!
 //! The first line of a text table is a header unless it consists of numbers only. Numbers that count up from 0 or 1 are a header
 //! if no value below them is a whole number; otherwise the line could also be a row, and the file is refused.

@@ -1,4 +1,5 @@
-//! Maps files into memory. This is the only module of the project with `unsafe` code.
+//! Maps files into memory, and handles the signal of a mapping that is lost. This is the only module of the project with
+//! `unsafe` code.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -26,10 +26,11 @@ pub(crate) const READER: FormatReader = FormatReader {
     shard: None,
 };
 
-/// Most bytes of a header; NumPy itself refuses longer ones.
+/// Maximum number of bytes of a header; NumPy itself refuses longer ones.
 const LONGEST_HEADER: usize = 10_000;
 
-/// Most levels of nesting in a header. Parsing takes exponential time in the depth; arrays of records need four levels.
+/// Maximum number of levels of nesting in a header. Parsing takes exponential time in the depth; arrays of records need
+/// four levels.
 const DEEPEST_HEADER: usize = 6;
 
 fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<Contents> {

@@ -26,7 +26,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     shard: None,
 };
 
-/// Most bytes that one deflated byte can represent.
+/// Maximum number of bytes that one deflated byte can represent.
 const DEFLATE_RATIO: u64 = 1032;
 
 /// Bytes of an entry that suffice for any header that `npy::header` accepts.

@@ -23,7 +23,7 @@ use crate::{Error, ReadOptions, Result, arrow, column, row_files};
 
 pub(crate) const FORMAT: &str = "Parquet";
 
-/// Most rows that are decoded at a time.
+/// Maximum number of rows that are decoded at a time.
 const BATCH_ROWS: u64 = 1024;
 /// Approximate limit on the bytes of a batch.
 const BATCH_BYTES: u64 = 64 << 20;

@@ -61,7 +61,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Reads the file at `path`, or the dataset of shards if it is a directory.
+    /// Reads the file at `path`, or the dataset of shards if it is a folder.
     ///
     /// ```
     /// use homing_pool::{Pool, ReadOptions};

@@ -9,7 +9,7 @@ use homing::{RowSource, StoredValues};
 use crate::matrix::Float;
 use crate::store::FileRange;
 
-/// Most bytes that one read fetches if they have to be converted.
+/// Maximum number of bytes that one read fetches if they have to be converted.
 const PIECE: usize = 1 << 20;
 
 thread_local! {

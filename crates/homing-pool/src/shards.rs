@@ -1,4 +1,4 @@
-//! Reads a directory of shards, such as `save_to_disk` of Hugging Face datasets writes.
+//! Reads a folder of shards, such as `save_to_disk` of Hugging Face datasets writes.
 //!
 //! If its `state.json` lists the shards, exactly these are read, in that order. Otherwise all shards are read in the order of
 //! their names. If the names say how many shards there are (`data-00000-of-00003`), none may be missing.
@@ -18,7 +18,7 @@ use crate::{Error, Format, ReadOptions, Result, arrow};
 
 const STATE: &str = "state.json";
 
-/// Most bytes that a list of shards may have.
+/// Maximum number of bytes that a list of shards may have.
 const LONGEST_STATE: u64 = 64 << 20;
 
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(Format, Contents)> {
@@ -85,21 +85,21 @@ fn listed(path: &Path) -> Result<Option<Vec<Shard>>> {
 /// Returns the shards in the directory at `path`, at least one, in the order of their names.
 fn found(path: &Path) -> Result<Vec<Shard>> {
     let unreadable = |source| Error::read(path, source);
-    let (mut shards, mut directories) = (Vec::new(), Vec::new());
+    let (mut shards, mut folders) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let entry = entry.path();
         if entry.is_dir() {
-            directories.push(name);
+            folders.push(name);
         // `datasets` leaves cached results of earlier steps next to the shards.
         } else if !name.starts_with("cache-") {
             shards.extend(Shard::of(entry));
         }
     }
     if shards.is_empty() {
-        directories.sort();
-        return Err(Error::NoShards { path: path.to_owned(), directories });
+        folders.sort();
+        return Err(Error::NoShards { path: path.to_owned(), folders });
     }
     shards.sort_by(|a, b| a.path.cmp(&b.path));
     refuse_gaps(path, &shards)?;

@@ -37,7 +37,7 @@ element!(f64, F64);
 #[derive(Debug, Default)]
 pub(crate) struct MatrixBuilder {
     matrix: Option<(Numbers, usize)>,
-    /// Most values to reserve memory for at once.
+    /// Maximum number of values to reserve memory for at once.
     pub(crate) most_reserved: usize,
 }
 

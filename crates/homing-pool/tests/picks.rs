@@ -109,11 +109,11 @@ fn outputs_are_checked_before_the_selection() {
     let refusal = |name: &str| check_picks_writable(&at(name)).unwrap_err().to_string();
     assert!(refusal("a.xlsx").contains("use .csv, .jsonl, .parquet or .npy"));
     assert!(refusal("a").contains("use .csv, .jsonl, .parquet or .npy"));
-    assert!(refusal("missing/a.csv").contains("its directory does not exist"));
+    assert!(refusal("missing/a.csv").contains("its folder does not exist"));
     fs::create_dir(at("d.csv")).unwrap();
-    assert!(refusal("d.csv").contains("is a directory"));
+    assert!(refusal("d.csv").contains("it is a folder"));
     fs::write(at("file"), "").unwrap();
-    assert!(refusal("file/a.csv").contains("its parent is not a directory"));
+    assert!(refusal("file/a.csv").contains("its parent is not a folder"));
 }
 
 #[cfg(unix)]
@@ -124,7 +124,7 @@ fn a_directory_that_may_not_be_written_is_named() {
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o500)).unwrap();
     // The superuser may write there despite the permissions.
     if let Err(error) = check_picks_writable(&directory.path().join("a.csv")) {
-        assert!(error.to_string().contains("its directory is not writable"), "{error}");
+        assert!(error.to_string().contains("its folder is not writable"), "{error}");
     }
 }
 

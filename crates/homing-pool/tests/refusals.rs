@@ -58,11 +58,11 @@ fn paths_that_are_not_files() {
         assert!(refusal_of(&directory.path().join(name)).contains("does not exist; check the path"));
     }
     let message = refusal_of(directory.path());
-    assert!(message.contains("is a directory without .arrow or .parquet files; name a file"), "{message}");
+    assert!(message.contains("is a folder without .arrow or .parquet files; name a file"), "{message}");
     fs::create_dir_all(directory.path().join("train")).unwrap();
     fs::create_dir_all(directory.path().join("test")).unwrap();
     let message = refusal_of(directory.path());
-    assert!(message.contains("it holds the directories 'test', 'train'"), "{message}");
+    assert!(message.contains("it holds the folders 'test', 'train'"), "{message}");
     fs::write(directory.path().join("pool.xyz"), "1").unwrap();
     let message = refusal_of(&directory.path().join("pool.xyz"));
     assert!(message.contains("no extension that can be read; use one of .npy, .npz"), "{message}");

@@ -78,7 +78,7 @@ fn stop_of(stop: &Argument<'_, '_>) -> PyResult<Stop> {
     Ok(Stop { min_gain: field("min_gain")?, reduced_share: field("variance")? })
 }
 
-/// Reads a share of the targets (0.1), a number of them (20), or how many of the most explanatory ones (`max-det:20`).
+/// Reads a share of the targets (0.1), a number of them (20), or the size of a diverse subset of them (`max-det:20`).
 fn sampling(sample: &Argument<'_, '_>) -> PyResult<TargetSampling> {
     if sample.object.is_instance_of::<PyString>() {
         let text = sample.text()?;

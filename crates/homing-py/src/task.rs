@@ -28,7 +28,7 @@ pub struct Inputs {
     probabilities: Option<Py<Data>>,
     target_probabilities: Option<Py<Data>>,
     groups: Option<Vec<usize>>,
-    /// The most picks of each group number.
+    /// The maximum number of picks of each group number.
     quotas: Vec<usize>,
     costs: Option<Vec<f64>>,
     kernel: KernelInput,

@@ -105,9 +105,9 @@ def test_what_is_no_file_stays_as_it_is(pool, targets, tmp_path, made):
     with pytest.raises(OSError, match="it is a device or a pipe"):
         result.report("/dev/null")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
-    with pytest.raises(FileNotFoundError, match="its directory does not exist"):
+    with pytest.raises(FileNotFoundError, match="its folder does not exist"):
         result.report(tmp_path / "none" / "page.html")
-    with pytest.raises(IsADirectoryError, match="directory"):
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
         result.report(tmp_path)
     with pytest.raises(TypeError, match="a str or os.PathLike is needed"):
         result.report(3)

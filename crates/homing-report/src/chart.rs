@@ -11,7 +11,7 @@ const HEIGHT: f64 = 244.0;
 const LEFT: f64 = 42.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = HEIGHT - 34.0;
-/// Most points on a line; a reader could not distinguish more.
+/// Maximum number of points on a line; a reader could not distinguish more.
 const MAX_POINTS: usize = 200;
 
 /// A line chart, ready to draw.

@@ -7,9 +7,9 @@ use super::map::{Drawing, draw};
 use super::plots::Section;
 use super::{Contender, Guarantees, PickLine, Provenance, Report, TargetLine, Thumbnail};
 
-/// Most rows in the table of picks.
+/// Maximum number of rows in the table of picks.
 pub const MAX_PICKS: usize = 500;
-/// Most rows in the table of targets.
+/// Maximum number of rows in the table of targets.
 pub const MAX_TARGETS: usize = 200;
 
 #[derive(Debug, Serialize)]

@@ -10,13 +10,13 @@ use crate::{
     TargetShare, Thumbnail,
 };
 
-/// Most pool rows that the map shows.
+/// Maximum number of pool rows that the map shows.
 const MAP_POOL: usize = 3000;
 
-/// Most targets that the map shows.
+/// Maximum number of targets that the map shows.
 const MAP_TARGETS: usize = 1000;
 
-/// Most targets that the report names for each pick.
+/// Maximum number of targets that the report names for each pick.
 const SERVED_TARGETS: usize = 3;
 
 /// Share of its variance above which a target counts as untouched by the picks.

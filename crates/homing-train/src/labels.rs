@@ -39,7 +39,7 @@ pub enum LabelSource {
     Data,
     /// A person, who labels each pick.
     Person,
-    /// A file: one label per row of the pool, or a CSV table with the columns id (or row) and label, which may lack rows.
+    /// A file: one label per row of the pool, or a CSV table with the columns id (or index) and label, which may leave rows out.
     File(PathBuf),
 }
 

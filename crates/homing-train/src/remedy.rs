@@ -137,10 +137,10 @@ impl fmt::Display for Remedy {
             Self::RenameClassOrLabelInFile => "rename it, or give the labels in a file",
             Self::AddLabel => "add it, and resume the run in the same folder",
             Self::ResumeLater => "resume the run in the same folder, which keeps the answers so far",
-            Self::LabelByRow => "label by row number, in a column row instead of id",
+            Self::LabelByRow => "label by row number, in a column index instead of id",
             Self::CorrectLine => "correct the line, or remove it",
             Self::KeepOneLabel => "keep one of the two",
-            Self::OneLabelColumn => "keep one column id or row, and one column label",
+            Self::OneLabelColumn => "keep one column id or index, and one column label",
             Self::LabelColumns => "add the missing column",
             Self::SaveAsUtf8 => "save the file as UTF-8",
             Self::WaitForProcess => "wait until it ends, or stop it",
@@ -222,7 +222,7 @@ parameters! {
     Rounds "rounds", "the number of rounds", 1.0 1e6;
     PicksPerRound "picks_per_round", "the number of picks per round", 1.0;
     TargetsPerRound "targets_per_round", "the number of targets per round", 1.0;
-    NoiseStd "noise_std", "the noise", 1e-150 1e150;
+    NoiseStd "noise_std", "the noise", 1e-70 1e70;
     LearningRate "learning_rate", "the learning rate", 1e-300 1e300;
     Epochs "epochs", "the number of epochs", 0.0 1e6;
     MaxEpochs "max_epochs", "the largest number of epochs", 1.0 1e6;

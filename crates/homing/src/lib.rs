@@ -1,8 +1,8 @@
-//! Homing chooses which examples to label so that a model learns most about a task.
+//! Homing chooses which examples to label so that a model learns the most about a task.
 //!
 //! You have a large pool of examples, a few unlabelled examples of the task at hand (the targets), and an embedding of
-//! each. Homing picks the rows of the pool whose labels tell most about the targets. Each pick takes the earlier ones into
-//! account, so a batch covers the targets instead of repeating the nearest neighbour.
+//! each. Homing picks the rows of the pool whose labels are most informative about the targets. Each pick takes the
+//! earlier ones into account, so a batch covers the targets instead of repeating the nearest neighbour.
 //!
 //! The method is *Active Few-Shot Fine-Tuning* (Hübotter et al., 2024). It models the network as a Gaussian process f over
 //! its embeddings. From the pool S it repeatedly picks the row x that maximises the information I(f_A; y_x | D) about the

@@ -37,24 +37,24 @@ pub struct Arguments {
     /// Rows that were labelled before the picks: a picks file, indices, ids, or embeddings.
     #[arg(long, value_name = "FILE")]
     observed: Option<PathBuf>,
-    /// Number of rows that the guarantee is computed for, if there are no --picks.
+    /// Number of rows to compute the guarantee for, if there are no --picks.
     #[arg(short = 'n', long, default_value_t = 10)]
     count: usize,
     /// Values to estimate the noise from: a column of numbers of the pool, or a file with one row per row of the pool.
     #[arg(long, value_name = "NAME|FILE")]
     values: Option<String>,
-    /// Output format; json is one object with targets, objective, gamma, kappa and noise_var.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    format: OutputFormat,
-    /// File for an HTML page with the same content.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// Print nothing except the result and errors.
-    #[arg(short, long)]
-    quiet: bool,
     /// Seed for all random choices.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Output format: human-readable tables, or JSON with one object (targets, objective, gamma, kappa and noise_var).
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
+    format: OutputFormat,
+    /// File for an HTML page with the same content.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
+    /// Print nothing except the result and errors.
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
     #[command(flatten)]
     columns: ColumnArguments,
     #[command(flatten)]
@@ -152,7 +152,7 @@ fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
     Ok(values.numbers)
 }
 
-/// Most numbers that labels may turn into, one per row and class.
+/// Maximum number of values that labels may turn into, one per row and class.
 const MOST_VALUES: usize = 100_000_000;
 
 /// Returns a column of numbers, or the labels as one column per class.

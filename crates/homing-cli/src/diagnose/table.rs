@@ -11,7 +11,7 @@ use homing_report::diagnosis::{checks, facts, reach_note, verdict, warnings};
 use crate::files::TaskFiles;
 use crate::terminal::{cell, grouped, plain_table, short};
 
-/// Most targets that the table lists.
+/// Maximum number of targets that the table lists.
 const LISTED: usize = 20;
 
 pub fn print(out: &mut impl Write, diagnosis: &Diagnosis, files: &TaskFiles) -> Result<()> {

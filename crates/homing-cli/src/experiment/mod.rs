@@ -21,6 +21,11 @@ Examples:
   homing experiment run digits-quick
   homing experiment compare digits-quick";
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  homing experiment list
+  homing experiment list | grep cifar";
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   homing experiment run gp-rounds
@@ -47,6 +52,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// List the experiments and what each shows.
+    #[command(before_help = LIST_EXAMPLES)]
     List,
     /// Run an experiment, or continue an interrupted one.
     #[command(before_help = RUN_EXAMPLES)]
@@ -65,7 +71,7 @@ enum Command {
 struct Run {
     /// Name from the list, or your own TOML file.
     name: String,
-    /// Folder for the results (by default `results`), or the page of a gp-… picture (by default NAME.html).
+    /// Folder for the results (by default `results`), or the HTML page of a `gp-…` experiment (by default NAME.html).
     #[arg(short, long, value_name = "PATH")]
     out: Option<PathBuf>,
     /// Seed for all random choices, or the first of several --seeds.

@@ -42,13 +42,13 @@ pub struct Arguments {
 /// Everything that a run depends on.
 #[derive(Args)]
 pub struct RunOptions {
-    /// Pool: MNIST or CIFAR files, tiles, an image folder, a table, embeddings, or `digits`, which the program contains.
+    /// Pool: MNIST or CIFAR files, tiles, an image folder, a table, embeddings, or the built-in `digits`.
     #[arg(value_name = "DATA", required_unless_present = "resume", help_heading = None)]
     data: Option<PathBuf>,
     #[command(flatten)]
     open: DataOptions,
-    /// Labels of the pool: a file with one label per row, or a CSV table with the columns id (or row) and label; a table may
-    /// lack rows, and the run stops at a pick without a label until it is added.
+    /// Labels of the pool: a file with one label per row, or a CSV table with the columns id (or index) and label; the table
+    /// may be incomplete; the run stops when a pick has no label, and you can add it and resume.
     #[arg(long, value_name = "FILE", conflicts_with = "ask", help_heading = "Data")]
     labels: Option<PathBuf>,
     /// Ask a person at the terminal for each label and offer the classes of --task.
@@ -63,7 +63,7 @@ pub struct RunOptions {
     /// Seed for all random choices, or the first of several --seeds.
     #[arg(long, default_value_t = 0, help_heading = "Run")]
     seed: u64,
-    /// Number of seeds to repeat everything with; the report shows means.
+    /// Number of seeds; the whole run is repeated for each, and the report shows means.
     #[arg(long, default_value_t = 1, help_heading = "Run")]
     seeds: u64,
 }
@@ -72,7 +72,7 @@ pub struct RunOptions {
 #[derive(Args)]
 #[command(next_help_heading = "Data")]
 pub struct DataOptions {
-    /// Side in pixels that the images of a folder are resized to.
+    /// Resize the images of a folder to this width and height, in pixels.
     #[arg(long, value_name = "PIXELS")]
     size: Option<usize>,
     /// Column or tensor of the labels.
@@ -96,19 +96,19 @@ struct TaskOptions {
     /// the examples if there are fewer than 90.
     #[arg(long, value_name = "COUNT")]
     target_count: Option<usize>,
-    /// Most validation examples, which are at most half of the held-out examples of the task.
+    /// Maximum number of validation examples; they are at most half of the held-out examples of the task.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     valid_count: usize,
-    /// Most test examples.
+    /// Maximum number of test examples.
     #[arg(long, value_name = "COUNT", default_value_t = 2000)]
     test_count: usize,
-    /// Most rows of the pool, which are a random sample that is the same for every seed.
+    /// Maximum number of rows of the pool; a larger pool is sampled at random, in the same way for every seed.
     #[arg(long, value_name = "COUNT")]
     pool_count: Option<usize>,
-    /// Share of some classes to remove from the pool, such as 3:0.8,6:0.8.
+    /// Share of the examples of some classes to remove from the pool, such as 3:0.8,6:0.8.
     #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = class_share)]
     thin_pool: Vec<(String, f64)>,
-    /// Share of some classes to remove from the examples that targets are drawn from.
+    /// Share of the examples of some classes to remove before targets are drawn.
     #[arg(long, value_name = "CLASS:SHARE", value_delimiter = ',', value_parser = class_share)]
     thin_targets: Vec<(String, f64)>,
 }
@@ -143,7 +143,7 @@ struct ChoosingOptions {
     /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm.
     #[arg(long, value_name = "R")]
     noise_std: Option<f64>,
-    /// Condition on the picks of earlier rounds, whereas the paper starts every round from the prior.
+    /// Condition on the picks of earlier rounds, instead of starting each round from the prior, as the paper does.
     #[arg(long)]
     condition: bool,
 }
@@ -153,7 +153,7 @@ struct ChoosingOptions {
 struct LearningOptions {
     #[arg(long, help = model_help())]
     model: Option<String>,
-    /// Weights that the network starts from, as safetensors.
+    /// Weights that the network starts from, a safetensors file.
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
     /// Fixed number of epochs per round; by default, learning ends once the validation accuracy stops rising.
@@ -162,7 +162,7 @@ struct LearningOptions {
     /// Epochs without a rise in validation accuracy after which learning ends.
     #[arg(long, value_name = "N", default_value_t = 20)]
     patience: usize,
-    /// Most epochs per round.
+    /// Maximum number of epochs per round.
     #[arg(long, value_name = "N", default_value_t = 100)]
     max_epochs: usize,
     /// Start each round from the network of the previous round instead of from fresh weights.
@@ -170,7 +170,7 @@ struct LearningOptions {
     warm_start: bool,
     #[arg(long, value_name = "RATE", help = models::learning_rate_help())]
     learning_rate: Option<f64>,
-    /// Most examples per optimiser step.
+    /// Maximum number of examples per optimiser step.
     #[arg(long, value_name = "N", default_value_t = 64)]
     minibatch_size: usize,
     /// Weight classes by their number of examples instead of equally.

@@ -21,14 +21,19 @@ impl Oracle for Person<'_> {
         let offered: Vec<&str> =
             classes.iter().zip(self.classes).filter(|(_, of)| of.is_some()).map(|(name, _)| &**name).collect();
         let skip = skip_word(classes);
-        let none = if offered.len() < classes.len() { " an example of none of these" } else { "" };
+        let any_other = if offered.len() < classes.len() { " of any other class" } else { "" };
         self.show(row).map_err(failed)?;
         let mut out = terminal::stdout();
         let mut line = String::new();
         loop {
-            write!(out, "label of {} ({}; {skip} skips{none}): ", self.data.ids[row], some_of(&offered))
-                .and_then(|()| out.flush())
-                .map_err(failed)?;
+            write!(
+                out,
+                "label of {} ({}; type {skip} to skip an example{any_other}): ",
+                self.data.ids[row],
+                some_of(&offered)
+            )
+            .and_then(|()| out.flush())
+            .map_err(failed)?;
             line.clear();
             if io::stdin().lock().read_line(&mut line).map_err(failed)? == 0 {
                 return Err(Error::NoAnswer);
@@ -49,7 +54,7 @@ impl Oracle for Person<'_> {
     }
 }
 
-/// Returns the answer that skips an example: s, or the shortest row of them that is not the name of a class.
+/// Returns the answer that skips an example: s, or the shortest repetition of it that is not the name of a class.
 fn skip_word(classes: &[String]) -> String {
     let taken = |word: &String| classes.iter().any(|class| class.trim() == word);
     let mut word = "s".to_owned();

@@ -11,9 +11,9 @@ use homing_train::{CurvePoint, RoundResult, RunData, RunResults, RunSpec, Sigma}
 use super::summary::{cells, note};
 use crate::terminal::grouped;
 
-/// Most rounds whose pictures are shown.
+/// Maximum number of rounds whose pictures are shown.
 const STRIPS: usize = 40;
-/// Most pictures per round.
+/// Maximum number of pictures per round.
 const PICTURES: usize = 24;
 const SIZE: Size = Size { width: 420.0, height: 300.0, names: 76.0 };
 

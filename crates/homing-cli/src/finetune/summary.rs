@@ -46,8 +46,8 @@ pub fn note(results: &RunResults) -> String {
     };
     match results.tests {
         0 => format!("{seeds}; there is no accuracy because there are no test examples."),
-        1 => format!("{seeds}; the accuracy is that on a single test example, which says little."),
-        tests => format!("{seeds}; the accuracy is that on {} test examples.", grouped(tests)),
+        1 => format!("{seeds}; accuracy is measured on a single test example, which says little."),
+        tests => format!("{seeds}; accuracy is measured on {} test examples.", grouped(tests)),
     }
 }
 

@@ -23,7 +23,7 @@ pub fn words(remedy: Remedy) -> String {
             return format!("name a file as {option}");
         }
         Remedy::MatchWeights => "give the --model and the data that they were made with",
-        Remedy::LearnedWeights => "give this file as --learned, and the weights that the run began with as --weights",
+        Remedy::LearnedWeights => "give this file as --learned, and the weights that the run started from as --weights",
         Remedy::WeightsWithClassifier => "give weights that have one, or the model.safetensors of a run as --learned",
         Remedy::GiveWeights => "give them with --weights, as safetensors",
         Remedy::SmallerLearningRate => {

@@ -39,7 +39,7 @@ impl Error {
             Denied { path: path() }
             Read { path: path(), source: io::Error::other("the disk failed") }
             Directory { path: path() }
-            NoShards { path: path(), directories: names() }
+            NoShards { path: path(), folders: names() }
             NotRegular { path: path() }
             IndicesMapping { path: path() }
             EmptyFile { path: path() }

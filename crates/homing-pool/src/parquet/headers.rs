@@ -8,7 +8,7 @@
 
 use Shape::{Binary, Bool, Byte, Double, Int, Kept, List, Schema, Struct};
 
-/// Most levels of nested structs, which is the decoder's own limit when it skips a field, and of nested columns.
+/// Maximum number of levels of nested structs, which is the decoder's own limit when it skips a field, and of nested columns.
 const DEEPEST: usize = 64;
 
 /// Type of a field.

@@ -1,4 +1,4 @@
-"""Chooses the few examples of a large pool that teach a model most about your task.
+"""Chooses the few examples of a large pool that teach a model the most about your task.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(0)
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     formula: str
     summary: str
     paper: str
-    """The place in the paper that defines it."""
+    """Reference to the place in the paper that defines it."""
 
 
 def rules() -> list[Rule]:
@@ -49,7 +49,7 @@ def rules() -> list[Rule]:
 
     >>> rules()[0]
     Rule(name='itl', inputs='targets', formula='½ ln( Var(y_x|D) / Var(y_x|y_A,D) )',
-         summary='the row that tells most about the targets', paper='Eq. 21')
+         summary='the row that is most informative about the targets', paper='Eq. 21')
     """
     return [Rule(**row) for row in _rules()]
 

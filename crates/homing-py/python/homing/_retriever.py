@@ -1,4 +1,4 @@
-"""Retrieves rows for a query at test time: finds the nearest rows, then chooses those that teach most about it (SIFT)."""
+"""Retrieves rows for a query at test time: finds the nearest rows, then chooses those that teach the most about it (SIFT)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Retrieval:
 
 
 class Retriever:
-    """Finds the rows that teach most about a query: among the `K` nearest rows, a rule chooses `N`.
+    """Finds the rows that teach the most about a query: among the `K` nearest rows, a rule chooses `N`.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def select(
     observed: Rows | Embeddings | None = None,
     **options: Unpack[Options],
 ) -> Selection:
-    """Chooses the `n` rows of a pool whose labels would tell most about some targets.
+    """Chooses the `n` rows of a pool whose labels would be most informative about some targets.
 
     Parameters
     ----------

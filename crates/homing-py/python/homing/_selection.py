@@ -191,5 +191,5 @@ class Selection:
             return None
         texts = list(map(str, names))
         if len(texts) != self.rows:
-            raise ValueError(f"{len(texts)} {what} for {self.rows} rows; give one per row")
+            raise ValueError(f"there are {len(texts)} {what} for {self.rows} rows; give one per row")
         return texts

@@ -60,8 +60,8 @@ class Inputs(Columns, total=False):
         Class probabilities of the pool rows and of the targets, or the name of a column, for the rules and kernels that use
         them.
     groups, quotas
-        The group of every row (or the name of a column), and the most picks per group: one number for all groups, or a
-        dictionary with numbers for some of them.
+        The group of every row (or the name of a column), and the maximum number of picks per group: one number for all
+        groups, or a dictionary with numbers for some of them.
     costs
         The cost of every row (or the name of a column). The score of a row is divided by its cost.
     kernel
@@ -105,8 +105,8 @@ class Settings(TypedDict, total=False):
     budget
         The largest total cost of the picks.
     target_sample, target_weights, picks_per_round
-        The targets that are used in each round of `picks_per_round` picks: a share (0.1), a number (20), or how many of the
-        most explanatory ones (``max-det:20``, ``max-dist:20``). If weights are given, targets are drawn by weight.
+        The targets that are used in each round of `picks_per_round` picks: a share (0.1), a number (20), or a diverse
+        subset (``max-det:20``, ``max-dist:20``). If weights are given, targets are drawn by weight.
     beta
         Weight of the similarity in ``information-density``.
     repeat

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TargetedSelector(BaseEstimator):  # type: ignore[misc]
-    """Chooses the rows of X that teach most about some targets, in batches.
+    """Chooses the rows of X that teach the most about some targets, in batches.
 
     `n_select` is the size of a batch. The other parameters are those of :func:`homing.select` that a parameter search would
     vary; :meth:`fit` takes the rest.

@@ -8,7 +8,7 @@ use super::words::{Names, checks, facts, guarantee, reach_note, verdict, warning
 use crate::text::grouped;
 use crate::{Axis, Chart, Fact, Result, chart_at, render_page};
 
-/// Most rows in the table of targets.
+/// Maximum number of rows in the table of targets.
 const MAX_TARGETS: usize = 200;
 
 /// Variables of `diagnosis.html`.

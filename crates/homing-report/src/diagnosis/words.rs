@@ -5,7 +5,7 @@ use homing::diagnose::{Advice, Diagnosis, NEAR, OUT_OF_REACH, Warning};
 use crate::Fact;
 use crate::text::{grouped, short};
 
-/// Most targets that a sentence lists by name.
+/// Maximum number of targets that a sentence lists by name.
 const MAX_NAMED: usize = 8;
 
 /// Functions that name rows and targets and phrase advice.
@@ -46,7 +46,7 @@ fn sentence(warning: &Warning, diagnosis: &Diagnosis, advice: &dyn Fn(Advice) ->
     let advice = warning.advice().map(advice).unwrap_or_default();
     match *warning {
         Warning::MuchNoise(relative) => format!(
-            "The noise ρ² is {} times the pool's mean variance, so labels carry almost no information; {advice}.",
+            "The noise ρ² is {} times the pool's mean variance, so labels reveal almost nothing; {advice}.",
             rounded(relative)
         ),
         Warning::LittleNoise(relative) => format!(
@@ -91,10 +91,12 @@ pub fn verdict(diagnosis: &Diagnosis, name: impl Fn(usize) -> String) -> String 
     let out_of_reach = diagnosis.out_of_reach();
     let (count, all) = (out_of_reach.len(), diagnosis.targets.len());
     if count == 0 {
-        return format!(
-            "This pool can teach {}.",
-            if all == 1 { "the target".into() } else { format!("all {} targets", grouped(all)) }
-        );
+        let targets = match all {
+            1 => "the target".into(),
+            2 => "both targets".into(),
+            all => format!("all {} targets", grouped(all)),
+        };
+        return format!("This pool can teach {targets}.");
     }
     let names: Vec<String> = out_of_reach.iter().take(MAX_NAMED).map(|target| name(target.row)).collect();
     let more = if count > MAX_NAMED { format!(" and {} more", grouped(count - MAX_NAMED)) } else { String::new() };
@@ -135,7 +137,7 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
         fact(
             format!("Γ_{n}"),
             nats(diagnosis.objective.value),
-            "most information about the targets that one more observation can add".into(),
+            "the most information about the targets that one more observation can add".into(),
             "exact",
             "Eq. 6",
         ),
@@ -155,7 +157,7 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
         fact(
             format!("γ_{batch}"),
             format!("{} nats", between(gamma.lower, gamma.upper)),
-            format!("most information about f that any {batch} rows can have"),
+            format!("the most information about f that any {batch} rows can have"),
             if gamma.is_exact() { "exact" } else { "greedy and bound" },
             "§2",
         ),

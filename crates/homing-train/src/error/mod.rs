@@ -90,7 +90,7 @@ pub enum Error {
     Share { class: String, share: f64 },
     /// A person cannot type the name of a class.
     UntypableClass { class: String },
-    /// The names of two classes differ only in blanks.
+    /// The names of two classes differ only in spaces.
     TwinClasses { name: String },
     /// A label file is invalid; `place` is the file, or a line of it.
     LabelFile { place: String, fault: LabelFault },
@@ -241,8 +241,11 @@ impl fmt::Display for Problem<'_> {
                 }
             }
             Error::GradientMemory { length, examples, .. } => {
-                let length = length.map_or_else(|| "too many".into(), |length| length.to_string());
-                write!(f, "gradients of {length} numbers each for {examples} examples do not fit into memory")
+                f.write_str("the gradients")?;
+                if let Some(length) = length {
+                    write!(f, " of {length} numbers each")?;
+                }
+                write!(f, " for {examples} examples are too long to fit into memory")
             }
             Error::InfiniteEmbeddings => f.write_str("the network computes embeddings that are not finite"),
             Error::InfiniteWeights { round } => {
@@ -279,7 +282,7 @@ impl fmt::Display for Problem<'_> {
             }
             Error::Share { class, share } => write!(f, "the share of {class:?} to leave out is {share}"),
             Error::UntypableClass { class } => write!(f, "the class {class:?} cannot be typed"),
-            Error::TwinClasses { name } => write!(f, "there are two classes {name:?} that differ only in blanks"),
+            Error::TwinClasses { name } => write!(f, "there are two classes {name:?} that differ only in spaces"),
             Error::LabelFile { place, fault } => write!(f, "{place}: {fault}"),
             Error::MissingLabel { file, id, row } => {
                 write!(f, "{} has no label for {id:?} (row {row})", file.display())

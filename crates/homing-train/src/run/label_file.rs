@@ -1,4 +1,4 @@
-//! Label files: tables that give labels by id or row.
+//! Label files: tables that give labels by id or row number.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -84,8 +84,8 @@ impl fmt::Display for LabelFault {
             Self::TwoLabels { key, label, before } => {
                 write!(f, "{key:?} is {label:?} here, but {before:?} in an earlier line")
             }
-            Self::TwoColumns => f.write_str("it has more than one column id or row, or more than one column label"),
-            Self::NoColumns => f.write_str("it needs the columns id (or row) and label in its first line"),
+            Self::TwoColumns => f.write_str("it has more than one column id or index, or more than one column label"),
+            Self::NoColumns => f.write_str("it needs the columns id (or index) and label in its first line"),
             Self::Fields { count, expected } => {
                 write!(f, "it has {count} fields, but the first line has {expected}")
             }
@@ -95,7 +95,7 @@ impl fmt::Display for LabelFault {
     }
 }
 
-/// Returns whether the file is a table with a column id or row, instead of a list with one label per row of the pool. Such a
+/// Returns whether the file is a table with a column id or index, instead of a list with one label per row of the pool. Such a
 /// table must have a column label, unless `label_column` names another column.
 pub(super) fn is_table(path: &Path, label_column: Option<&str>) -> Result<bool> {
     let bytes = map(path)?;
@@ -104,7 +104,7 @@ pub(super) fn is_table(path: &Path, label_column: Option<&str>) -> Result<bool> 
     for separator in SEPARATORS {
         let mut reader = csv::ReaderBuilder::new().delimiter(separator).trim(csv::Trim::Headers).from_reader(first);
         let Ok(headers) = reader.headers() else { return Ok(false) };
-        if headers.iter().any(|header| ["id", "row"].contains(&header)) {
+        if headers.iter().any(|header| ["id", "index"].contains(&header)) {
             if headers.iter().any(|header| header == "label") {
                 return Ok(true);
             }
@@ -121,7 +121,7 @@ pub(super) fn names(path: &Path) -> Result<Vec<String>> {
     Ok(LabelTable::read(path)?.lines.into_iter().map(|line| line.label).collect())
 }
 
-/// Returns the labels of all rows of the pool from a file with the columns id or row, and label.
+/// Returns the labels of all rows of the pool from a file with the columns id or index, and label.
 pub(super) fn labels(path: &Path, data: &Dataset) -> Result<Vec<Option<u32>>> {
     let table = LabelTable::read(path)?;
     let mut ids: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -188,9 +188,9 @@ impl LabelTable {
             let mut reader = csv::ReaderBuilder::new().delimiter(separator).trim(csv::Trim::Headers).from_reader(bytes);
             let headers = reader.headers().map_err(|error| refused(path, &error))?;
             let place = |names: &[&str]| headers.iter().position(|header| names.contains(&header));
-            if let (Some(key), Some(label)) = (place(&["id", "row"]), place(&["label"])) {
-                let by_row = &headers[key] == "row";
-                let roles = |header: &&str| ["id", "row", "label"].contains(header);
+            if let (Some(key), Some(label)) = (place(&["id", "index"]), place(&["label"])) {
+                let by_row = &headers[key] == "index";
+                let roles = |header: &&str| ["id", "index", "label"].contains(header);
                 if headers.iter().filter(roles).count() > 2 {
                     return Err(of_file(LabelFault::TwoColumns));
                 }

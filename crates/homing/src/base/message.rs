@@ -56,7 +56,7 @@ impl Error {
                 format!("row {row} of the {what} is {}; {expected}", short(*value))
             }
             Error::Size { what, row, size, value } => format!(
-                "row {row} of the {what} has the {size} {}, but the largest must lie between {} and {} for its powers to fit \
+                "row {row} of the {what} has {size} {}; the largest {size} must lie between {} and {} for its powers to fit \
                  double precision; multiply pool, targets and observed points by one factor",
                 short(*value),
                 short(LEAST_SIZE),
@@ -79,7 +79,9 @@ impl Error {
             Error::TooMany { what, count, most } => {
                 format!("{count} {what} were requested, but one call allows at most {most}; request fewer")
             }
-            Error::Length { what, got, expected } => format!("{got} {what} for {expected} rows; give one per row"),
+            Error::Length { what, got, expected } => {
+                format!("there are {got} {what} for {expected} rows; give one per row")
+            }
             Error::NoSuchRow { what, row, rows } => format!(
                 "row {row} is named in the {what}, but the pool has only {rows} rows; name rows from 0 to {}",
                 rows.saturating_sub(1)
@@ -114,7 +116,7 @@ impl Error {
                 "the {what} have {got} columns but the last layer has {expected}; use the network that Σ was computed from"
             ),
             Error::Unreadable(reason) => reason.clone(),
-            Error::Interrupted => "the work was interrupted; call again to restart it".to_owned(),
+            Error::Interrupted => "the work was interrupted; run it again".to_owned(),
             Error::NothingToDiagnose => "a diagnosis needs targets, but there are none".to_owned(),
             Error::LimitsTooTight => "the quotas or the budget allow no row at all".to_owned(),
             Error::StopNeedsTargets => "stopping by the targets' variance needs targets".to_owned(),
@@ -216,7 +218,7 @@ examples! {
     NotPositiveDefinite { what: "covariance Σ", pivot: 3 }
     LayerTooLarge { weights: 4096, most: 2048 }
     Layer { what: "probabilities", got: 3, expected: 4 }
-    Unreadable { 0: "the connection was lost; call again".to_owned() }
+    Unreadable { 0: "the connection was lost; run it again".to_owned() }
     Interrupted {}
     NothingToDiagnose {}
     LimitsTooTight {}
@@ -259,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn a_face_replaces_the_remedy_and_nothing_else() {
+    fn an_interface_replaces_the_remedy_and_nothing_else() {
         for error in Error::examples() {
-            let (rust, face) = (error.to_string(), error.phrase(|_| "do as I say".to_owned()));
+            let (rust, other) = (error.to_string(), error.phrase(|_| "do as I say".to_owned()));
             match error.remedy() {
-                None => assert_eq!(rust, face),
+                None => assert_eq!(rust, other),
                 Some(remedy) => {
                     let problem = rust.strip_suffix(&remedy.to_string()).expect("Rust's remedy comes last");
-                    assert_eq!(face, format!("{problem}do as I say"));
+                    assert_eq!(other, format!("{problem}do as I say"));
                 }
             }
         }

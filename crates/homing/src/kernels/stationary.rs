@@ -153,7 +153,9 @@ impl Matern {
     pub fn new(smoothness: f64, length: f64) -> Result<Self> {
         let expected = match smoothness {
             nu if (0.01..=50.0).contains(&nu) => None,
-            nu if nu > 50.0 => Some("above 50 it is indistinguishable from the Gaussian kernel; use that one"),
+            nu if nu > 50.0 => {
+                Some("above 50 it is indistinguishable from the Gaussian kernel; use the Gaussian kernel")
+            }
             nu if nu > 0.0 => Some("below 0.01 all rows are practically independent of each other; raise it"),
             _ => Some("it must be a positive number"),
         };

@@ -111,17 +111,17 @@ macro_rules! strategies {
 
 strategies! {
     "itl" Sequential Largest Given Itl(TargetNoise::Noisy),
-        "½ ln( Var(y_x|D) / Var(y_x|y_A,D) )", "the row that tells most about the targets", "Eq. 21", adds "information";
+        "½ ln( Var(y_x|D) / Var(y_x|y_A,D) )", "the row that is most informative about the targets", "Eq. 21", adds "information";
     "itl-exact" Sequential Largest Given Itl(TargetNoise::Free),
-        "½ ln( Var(y_x|D) / Var(y_x|f_A,D) )", "the row that tells most about the targets' noise-free values", "Eq. 1", adds "information";
+        "½ ln( Var(y_x|D) / Var(y_x|f_A,D) )", "the row that is most informative about the targets' noise-free values", "Eq. 1", adds "information";
     "itl-value" Sequential Largest Given ItlValue,
-        "½ ln( Var(f_x|D) / Var(f_x|y_A,D) )", "the row whose noise-free value tells most about the targets, as in the authors' code", "–";
+        "½ ln( Var(f_x|D) / Var(f_x|y_A,D) )", "the row whose noise-free value is most informative about the targets, as in the authors' code", "–";
     "ctl" Sequential Largest Given Ctl,
         "Σ_a Cor(f_x, f_a|D)", "the row most correlated with the targets", "§3, App. E";
     "vtl" Sequential Largest Given Vtl,
-        "Σ_a Cov(f_x, f_a|D)² / (Var(f_x|D) + ρ²)", "the row that reduces the targets' variance most", "App. H", adds "reduction of variance";
+        "Σ_a Cov(f_x, f_a|D)² / (Var(f_x|D) + ρ²)", "the row that reduces the targets' variance the most", "App. H", adds "reduction of variance";
     "undirected-itl" Sequential Largest Given UndirectedItl,
-        "½ ln(1 + Var(f_x|D)/ρ²)", "the row that tells most about the whole pool (MaxDet)", "App. H.5", adds "information";
+        "½ ln(1 + Var(f_x|D)/ρ²)", "the row that is most informative about the whole pool (MaxDet)", "App. H.5", adds "information";
     "uncertainty" Sequential Largest Given Uncertainty,
         "Var(f_x|D)", "the most uncertain row", "App. H.5";
     "itl-top-b" TopB Largest Given Itl(TargetNoise::Noisy),
@@ -139,9 +139,9 @@ strategies! {
     "max-dist" Sequential Largest Given MaxDist,
         "min_i d(x, x_i)²", "the row farthest from all picks (core-set)", "App. H.5";
     "k-means++" Sequential Proportional Given DistanceSquared,
-        "P(x) ∝ min_i d(x, x_i)²", "a random row, most likely one far from all picks", "App. H.5";
+        "P(x) ∝ min_i d(x, x_i)²", "a random row, with a preference for rows far from all picks", "App. H.5";
     "badge" Sequential Proportional LossGradient DistanceSquared,
-        "k-means++ on (p − e_ŷ) ⊗ [φ, 1]", "a random row, most likely one whose loss gradient is far from those of all picks", "App. H.5";
+        "k-means++ on (p − e_ŷ) ⊗ [φ, 1]", "a random row, with a preference for rows whose loss gradient is far from those of all picks", "App. H.5";
     "cosine" TopB Largest Given Cosine,
         "mean_a cos(φ_x, φ_a)", "the rows most similar to the targets", "App. H.5";
     "information-density" TopB Largest Given InformationDensity { beta: 1.0 },

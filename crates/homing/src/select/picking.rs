@@ -128,7 +128,7 @@ fn variance_goal(task: &Task<'_>, plan: &Plan, ledger: &Ledger<'_>) -> Result<Op
 /// Returns the targets of a round, in increasing order; `None` if the rule needs no targets.
 fn draw_targets(task: &Task<'_>, plan: &Plan, noise_var: f64, round: u64) -> Result<Option<Vec<usize>>> {
     let Some(targets) = task.targets.filter(|_| plan.strategy.needs_targets()) else { return Ok(None) };
-    let explanatory = |strategy: &str, count: usize| -> Result<Vec<usize>> {
+    let diverse = |strategy: &str, count: usize| -> Result<Vec<usize>> {
         let task = Task { kernel: task.kernel, ..Task::undirected(targets) };
         let noise = Noise::Std(noise_var.sqrt());
         let plan = Plan { strategy: strategy.parse()?, count, noise, ..Plan::default() };
@@ -140,8 +140,8 @@ fn draw_targets(task: &Task<'_>, plan: &Plan, noise_var: f64, round: u64) -> Res
         Ok(rows)
     };
     match plan.target_sampling {
-        TargetSampling::MaxDet(size) => explanatory("undirected-itl", size).map(Some),
-        TargetSampling::MaxDist(size) => explanatory("max-dist", size).map(Some),
+        TargetSampling::MaxDet(size) => diverse("undirected-itl", size).map(Some),
+        TargetSampling::MaxDist(size) => diverse("max-dist", size).map(Some),
         ref sampling => Ok(sampling.draw(targets.rows(), plan.seed, round)),
     }
 }

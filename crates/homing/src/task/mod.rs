@@ -55,7 +55,7 @@ pub struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// Creates the task of choosing the rows of `pool` that teach most about `targets`, under the linear kernel.
+    /// Creates the task of choosing the rows of `pool` that teach the most about `targets`, under the linear kernel.
     pub fn new(pool: impl Into<Points<'a>>, targets: impl Into<Points<'a>>) -> Self {
         Self { targets: Some(targets.into()), ..Self::undirected(pool) }
     }

@@ -26,7 +26,7 @@ const MOST_NOISE_OF_TARGETS: f64 = 1e12;
 /// Refuses a noise that is not positive, or whose square is out of range.
 pub(crate) fn check_noise(noise: Noise) -> Result<()> {
     const NONE: &str =
-        "it must be a positive number, because an observation without noise would carry infinite information";
+        "it must be a positive number, because an observation without noise would give infinite information";
     let (name, value, range, expected) = match noise {
         Noise::Std(std) => {
             let ends = ["it must lie between 1e-70 and 1e70; raise it", "it must lie between 1e-70 and 1e70; lower it"];

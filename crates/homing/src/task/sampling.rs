@@ -37,9 +37,9 @@ pub enum TargetSampling {
         /// Number of draws K.
         size: usize,
     },
-    /// The K most explanatory targets by greedy maximum determinant.
+    /// K diverse targets: greedily those with the largest determinant of their kernel matrix.
     MaxDet(usize),
-    /// The K most explanatory targets by greedy maximum kernel distance.
+    /// K diverse targets: greedily those with the largest kernel distance to the targets chosen before.
     MaxDist(usize),
 }
 

@@ -1,4 +1,4 @@
-//! Approximate Markov boundaries: a few rows of the pool that carry what it knows about a target (Appendix D.3).
+//! Approximate Markov boundaries: a few rows of the pool that explain what it knows about a target (Appendix D.3).
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -92,21 +92,24 @@ fn sizes_beyond_the_range_are_refused_with_the_range_under_every_rule_and_kernel
             let ordinary = Task::new(points(&pool, DIM), points(&targets, DIM))
                 .probabilities(Embeddings::new(&probabilities[..], 2).unwrap());
             let message = refused(&ordinary.pool(points(&large_pool, DIM)), &plan);
-            for word in ["of the pool has the norm", "between 1e-50 and 1e50", "multiply pool, targets"] {
+            for word in ["of the pool has norm", "between 1e-50 and 1e50", "multiply pool, targets"] {
                 assert!(message.contains(word), "{factor} {plan:?}: {message}");
             }
             let message = refused(&ordinary.targets(Some(points(&large_targets, DIM))), &plan);
-            assert!(message.contains("of the targets has the norm"), "{factor} {plan:?}: {message}");
+            assert!(message.contains("of the targets has norm"), "{factor} {plan:?}: {message}");
             let observed_points = Some(points(&large_targets, DIM));
             if !plan.strategy.makes_loss_gradients() {
                 let message = refused(&ordinary.observed_points(observed_points), &plan);
-                assert!(message.contains("of the observed points has the norm"), "{factor} {plan:?}: {message}");
+                assert!(message.contains("of the observed points has norm"), "{factor} {plan:?}: {message}");
             }
             if factor > 1.0 {
                 for name in ["gaussian", "laplace", "matern 1.5", "matern 0.7", "product"] {
                     let kernel = kernel_at(name, 1.0);
                     let task = ordinary.kernel(&*kernel).pool(points(&large_pool, DIM));
-                    assert!(refused(&task, &plan).contains("of the pool has the"), "{name} {factor} {plan:?}");
+                    assert!(
+                        refused(&task, &plan).contains("must lie between 1e-50 and 1e50"),
+                        "{name} {factor} {plan:?}"
+                    );
                 }
             }
         }

@@ -55,7 +55,7 @@ fn each_round_draws_its_own_targets_and_keeps_what_was_learned() {
 }
 
 #[test]
-fn the_most_explanatory_targets_are_those_of_the_same_rules_on_the_targets() {
+fn diverse_targets_are_those_of_the_same_rules_on_the_targets() {
     let mut rng = rng(15);
     let (s, a) = (uniform_rows(&mut rng, 50, 4), uniform_rows(&mut rng, 12, 4));
     let (pool, targets) = (view(&s), view(&a));

@@ -25,7 +25,7 @@ use run::CellFolder;
 
 const RESULTS: &str = "results";
 
-/// Most processes that may run at once.
+/// Maximum number of processes that run at once.
 const MOST_JOBS: u64 = 1024;
 
 /// How to run a grid.
@@ -41,7 +41,7 @@ pub struct GridOptions {
     /// Run fewer seeds and rounds, which takes minutes on two cores.
     #[arg(long)]
     quick: bool,
-    /// Cells that run at once, each in its own process; by default, one per core.
+    /// Number of cells that run at once, each in its own process; by default, one per core.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_JOBS))]
     jobs: Option<u64>,
     /// Device: cpu, or in builds with libtorch also torch and cuda:0.
@@ -98,7 +98,7 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, options: &GridOptions) -> 
     };
     let runs: Vec<(String, RunSpec)> = cells.iter().map(described).collect::<Result<_>>()?;
     let keys = finetune::prepare(&runs).map_err(|error| as_of_finetune(&error))?;
-    disk::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    disk::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
     refuse_foreign(&folder)?;
     let Some(_lock) = lock_file(&folder.join(".lock"), Duration::ZERO)? else {
         bail!("another experiment is running in {}; wait for it, or give --out another folder", folder.display());

@@ -81,7 +81,7 @@ pub fn page(seed: u64) -> Result<Page> {
     }
     Ok(Page::new(
         "What the same labels teach",
-        "ITL spends its labels where they tell about the targets; uncertainty sampling spreads them over the pool.",
+        "ITL spends its labels where they are informative about the targets; uncertainty sampling spreads them over the pool.",
         sections,
     ))
 }

@@ -1,4 +1,4 @@
-"""activeft's retriever: finds the nearest rows of a Faiss index, then chooses those that teach most about a query."""
+"""activeft's retriever: finds the nearest rows of a Faiss index, then chooses those that teach the most about a query."""
 
 from __future__ import annotations
 
