@@ -37,7 +37,7 @@ fn exports(source: &str) -> Vec<(String, String)> {
 
 #[test]
 fn every_item_of_the_front_page_has_an_example() {
-    let sources = sources();
+    let sources = sources("homing");
     let item = |folder: &str, name: &str| {
         let mut below = sources.iter().filter(|(path, _)| path.split("::").next() == Some(folder));
         let found = below.find_map(|(_, source)| find(source, name));
@@ -62,7 +62,7 @@ fn every_item_of_the_front_page_has_an_example() {
 
 #[test]
 fn every_trait_to_implement_shows_a_whole_implementation() {
-    let sources = sources();
+    let sources = sources("homing");
     for (module, name) in [("data::source", "RowSource"), ("kernels", "Kernel"), ("rules", "Rule")] {
         let found = find(&sources[module], name).expect("the trait is declared there");
         let shows = |text: &str| found.documentation.iter().any(|line| line.contains(text));
