@@ -23,7 +23,7 @@ const STAGES: [(usize, usize, usize, usize, usize); 7] = [
 
 /// An inverted residual block: expand (1 × 1), convolve each channel, squeeze and excite, project (1 × 1).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(super) struct BlockLayout {
     pub stage: usize,
     /// Position within the stage.
     pub repeat: usize,
@@ -35,7 +35,7 @@ pub(super) struct Block {
     pub stride: usize,
 }
 
-impl Block {
+impl BlockLayout {
     pub fn expands(&self) -> bool {
         self.inner != self.inputs
     }
@@ -51,13 +51,13 @@ impl Block {
 }
 
 /// Returns all blocks in order.
-pub(super) fn blocks() -> Vec<Block> {
+pub(super) fn blocks() -> Vec<BlockLayout> {
     let mut blocks = Vec::new();
     let mut inputs = STEM;
     for (stage, (expansion, outputs, repeats, first, kernel)) in STAGES.into_iter().enumerate() {
         for repeat in 0..repeats {
             let stride = if repeat == 0 { first } else { 1 };
-            blocks.push(Block { stage, repeat, inputs, inner: inputs * expansion, outputs, kernel, stride });
+            blocks.push(BlockLayout { stage, repeat, inputs, inner: inputs * expansion, outputs, kernel, stride });
             inputs = outputs;
         }
     }

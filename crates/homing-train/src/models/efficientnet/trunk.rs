@@ -98,7 +98,7 @@ struct Block {
 }
 
 impl Block {
-    fn new(weights: &Weights, count: usize, block: layout::Block, design: &Design, device: &Device) -> Self {
+    fn new(weights: &Weights, count: usize, block: layout::BlockLayout, design: &Design, device: &Device) -> Self {
         let (inner, inputs, outputs, kernel) = (block.inner, block.inputs, block.outputs, block.kernel);
         let name = |layer: &str| format!("blocks.{count}.{layer}");
         let conv = |layer: &str, shape: &Shape| Conv::new(weights, &name(layer), shape, design, device);
