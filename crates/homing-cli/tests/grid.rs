@@ -207,7 +207,7 @@ fn an_option_that_an_experiment_gives_itself_is_refused() {
     // The name of one option cannot smuggle in another.
     for name in ["\"seeds=3\"", "\"\"", "\"-q\"", "\"rounds \"", "ROUNDS"] {
         folder.write("mine.toml", &plan("", &line("A", &format!("{name} = true"))));
-        folder.refuses("experiment run mine.toml", &["mine.toml: ", "is not an option of `homing finetune`"]);
+        folder.refuses("experiment run mine.toml", &["mine.toml: ", "name an option of `homing finetune`"]);
     }
 }
 
