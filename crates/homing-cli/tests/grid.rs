@@ -250,7 +250,7 @@ fn what_is_out_of_range_or_there_twice_is_refused_under_the_name_of_the_file() {
         (format!("{two}\n[[claims]]\nsays = \"s\"\nsame = [\"A, 1\", \"A, 2\"]\nwithin = nan\n"), &["within"]),
         (format!("{text}\n[quick]\nseeds = 0\n"), &["seeds is 0"]),
         (plan("epochs = 3", &one), &["duplicate key"]),
-        (plan("\"\\u001b[2J\" = 1", &one), &["is not an option"]),
+        (plan("\"\\u001b[2J\" = 1", &one), &["is not the name of an argument"]),
         ("\u{feff}title".to_owned(), &["line 1"]),
         (format!("title = {}", "[".repeat(100_000)), &["line 1"]),
         ("#".repeat(2 << 20), &["mine.toml"]),

@@ -1,9 +1,13 @@
 //! The blocks of EfficientNet-B0, which Lite0 shares.
 
+/// Side length of an image in pixels.
+pub const SIDE: usize = 224;
 /// Channels after the first convolution.
 pub(super) const STEM: usize = 32;
 /// Channels of a feature map.
 pub(super) const MAP: usize = 320;
+/// Shape of a feature map: channels, height, width.
+pub const MAPS: [usize; 3] = [MAP, SIDE / 32, SIDE / 32];
 /// Width of the last hidden layer.
 pub(super) const WIDTH: usize = 1280;
 

@@ -13,8 +13,7 @@ use ort::value::{Outlet, Shape as Extents, SymbolicDimensions, Tensor, TensorEle
 
 use super::conv::{Shape, folded};
 use super::design::{Activation, Design};
-use super::layout::{BlockLayout, STEM, blocks};
-use super::trunk::{MAPS, SIDE};
+use super::layout::{BlockLayout, MAPS, SIDE, STEM, blocks};
 use super::weights::Weights;
 use crate::{Error, Result};
 
