@@ -227,6 +227,17 @@ fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
     rows_of(RowList::open(path)?, pool, path)
 }
 
+/// Refuses a report that cannot be written, before the work starts.
+pub fn check_report(path: Option<&Path>) -> Result<()> {
+    match path {
+        Some(path) if path == Path::new("-") => {
+            bail!("--report writes a page to a file; name a file, such as report.html")
+        }
+        Some(path) => Ok(homing_pool::check_writable(path)?),
+        None => Ok(()),
+    }
+}
+
 /// Returns the rows of a picks file, which must name at least one.
 pub fn picked_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
     let rows = named_rows(path, pool)?;

@@ -1,5 +1,10 @@
 //! Error messages of the command: one sentence each, with remedies that name options of the command that was typed.
 
+#[cfg(feature = "train")]
+mod experiments;
+#[cfg(feature = "train")]
+mod training;
+
 use std::fmt::Display;
 
 use clap::Command;
@@ -75,14 +80,14 @@ impl Options {
                 homing_train::Error::Select(error) => self.phrase(error),
                 homing_train::Error::Data(error) => self.phrase(error),
                 homing_train::Error::Pool(error) => self.phrase(error),
-                error => error.phrase(|remedy| self.fitting(crate::finetune::words(remedy), remedy)),
+                error => error.phrase(|remedy| self.fitting(training::words(remedy), remedy)),
             };
         }
         #[cfg(feature = "train")]
         if let Some(error) = cause.downcast_ref::<homing_experiment::Error>() {
             return match error {
                 homing_experiment::Error::Pool(error) => self.phrase(error),
-                error => error.phrase(|remedy| self.fitting(crate::experiment::words(remedy), remedy)),
+                error => error.phrase(|remedy| self.fitting(experiments::words(remedy), remedy)),
             };
         }
         cause.to_string()

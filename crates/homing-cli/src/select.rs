@@ -5,16 +5,17 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use homing::{EndReason, Noise, Plan, Points, Selection, Stop, Strategy, TargetSampling, Task, select_with};
+use homing::diagnose::{NothingLearned, nothing_learned};
+use homing::{EndReason, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with};
 use homing_pool::{
     Format, Paths, PickFormat, PickIds, check_picks_writable, write_beside, write_picks, write_picks_csv,
 };
 use homing_report::{self as report, Provenance, Report, RowDetails};
 
 use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, PoolAccess};
-use crate::files::{FilePaths, TaskFiles};
+use crate::files::{FilePaths, TaskFiles, check_report};
 use crate::refusal::Options;
 use crate::terminal::{self, Bar, grouped, note, peak_memory, peak_memory_bytes, picks_table, seconds, short};
 
@@ -130,12 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             "a .parquet file has one line per row of the pool, so it cannot show that a row is picked twice; with --repeat, write .csv, .jsonl or .npy"
         );
     }
-    if let Some(report) = &arguments.report {
-        if report == Path::new("-") {
-            bail!("--report writes a page to a file; name a file, such as report.html");
-        }
-        homing_pool::check_writable(report)?;
-    }
+    check_report(arguments.report.as_deref())?;
     if arguments.limits.budget.is_some() && arguments.limit_columns.cost_column.is_none() {
         bail!("--budget needs --cost-column NAME, the column with each row's cost");
     }
@@ -171,7 +167,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     })?;
     let times = Times { reading, choosing: start.elapsed() };
     bar.finish();
-    let warning = worthless(&task, &selection)?;
+    let warning = warning_of(&task, &selection)?;
 
     let outcome = Outcome { arguments, files: &files, task: &task, plan: &plan, selection: &selection, times };
     let reporting = outcome.write()?;
@@ -196,36 +192,29 @@ struct Times {
 }
 
 /// Returns a warning if the picks reveal nothing, or an error if no row of the pool could.
-fn worthless(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static str>> {
-    let size = |points: Points<'_>| (0..points.rows()).map(|row| task.kernel.var(&points.row(row))).fold(0.0, f64::max);
-    let (noise_var, targets) = (selection.noise_var, task.targets.map_or(0.0, size));
-    let small = targets > 0.0 && noise_var > 1e12 * targets;
-    let telling = selection.picks.last().is_none_or(|pick| pick.information > 0.0);
-    if telling && !small {
-        return Ok(None);
-    }
-    let pool = task.pool.embeddings();
-    if !telling && (0..pool.rows()).all(|row| pool.row(row).iter().all(|&x| x == 0.0)) {
-        let centred = if pool.is_centered() { " once their mean is subtracted" } else { "" };
-        bail!("all rows of the pool are zero{centred}, so no row is worth more than another; check how they were made");
-    }
-    // The information of a label then lies in the last digits of a variance.
-    if noise_var > 1e10 * size(task.pool).max(targets) {
-        return Ok(Some(
-            "warning: the noise is so large compared with the rows that their labels reveal almost nothing; lower --noise-std",
-        ));
-    }
-    if small {
-        return Ok(Some(
+fn warning_of(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static str>> {
+    Ok(Some(match nothing_learned(task, selection) {
+        None => return Ok(None),
+        Some(NothingLearned::ZeroPool { is_centered }) => {
+            let centred = if is_centered { " once their mean is subtracted" } else { "" };
+            bail!(
+                "all rows of the pool are zero{centred}, so no row is worth more than another; check how they were made"
+            );
+        }
+        Some(NothingLearned::LargeNoise) => {
+            "warning: the noise is so large compared with the rows that their labels reveal almost nothing; lower --noise-std"
+        }
+        Some(NothingLearned::SmallTargets) => {
             "warning: the targets are so small compared with the noise that labels reveal almost nothing about them; scale them \
-             like the pool, or lower --noise-std",
-        ));
-    }
-    Ok(Some(if task.targets.is_some() {
-        "warning: the picks reveal nothing about the targets, because no row that may be picked correlates with any of them; \
-         check that the same model made both, or choose another kernel"
-    } else {
-        "warning: the picks reveal nothing that is not known already; check --observed, or choose another kernel"
+             like the pool, or lower --noise-std"
+        }
+        Some(NothingLearned::UnrelatedTargets) => {
+            "warning: the picks reveal nothing about the targets, because no row that may be picked correlates with any of them; \
+             check that the same model made both, or choose another kernel"
+        }
+        Some(_) => {
+            "warning: the picks reveal nothing that is not known already; check --observed, or choose another kernel"
+        }
     }))
 }
 
@@ -369,25 +358,16 @@ fn target_sampling(given: Option<&str>, column: Option<&str>, files: &TaskFiles)
         }
         return Ok(TargetSampling::All);
     };
-    let wrong = || format!("--target-sample {given} is not a share (0.1), a number (20), max-det:N or max-dist:N");
-    if let Some((kind, count)) = given.split_once(':') {
-        if weights.is_some() {
-            bail!("--target-weight-column draws targets at random, so it cannot be combined with {kind}:{count}");
+    let wrong = |_| anyhow!("--target-sample {given} is not a share (0.1), a number (20), max-det:N or max-dist:N");
+    match (given.parse().map_err(wrong)?, weights) {
+        (sampling, None) => Ok(sampling),
+        (TargetSampling::Size(size), Some(weights)) => Ok(TargetSampling::Weighted { weights: weights.to_vec(), size }),
+        (TargetSampling::MaxDet(_) | TargetSampling::MaxDist(_), Some(_)) => {
+            bail!("--target-weight-column draws targets at random, so it cannot be combined with {given}")
         }
-        let count = count.parse().with_context(wrong)?;
-        return match kind {
-            "max-det" => Ok(TargetSampling::MaxDet(count)),
-            "max-dist" => Ok(TargetSampling::MaxDist(count)),
-            _ => bail!(wrong()),
-        };
-    }
-    match (given.parse::<usize>(), weights) {
-        (Ok(size), Some(weights)) => Ok(TargetSampling::Weighted { weights: weights.to_vec(), size }),
-        (Err(_), Some(_)) => {
+        (_, Some(_)) => {
             bail!("with --target-weight-column, --target-sample must be a whole number of draws, not {given}")
         }
-        (Ok(size), None) => Ok(TargetSampling::Size(size)),
-        (Err(_), None) => Ok(TargetSampling::Fraction(given.parse().with_context(wrong)?)),
     }
 }
 

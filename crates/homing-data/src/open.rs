@@ -1,27 +1,13 @@
 //! Opens data sets and detects their kind.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
 use homing_pool::{Format, map};
 
 use crate::dataset::{Data, NamedExamples};
 use crate::files::{Listing, unpacked};
-use crate::{Error, Result, cifar, folder, idx, table, tiles};
-
-/// Options for reading a data set.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// Width and height in pixels to which images are resized; images that are not square are cropped to the middle.
-    pub size: Option<usize>,
-    /// Column of labels in a table or in the file of `labels`. By default the column called `label`, `labels`, `class` or
-    /// `target`.
-    pub label_column: Option<String>,
-    /// Column of embeddings in a table.
-    pub embedding: Option<String>,
-    /// File with one label per row of an embeddings file.
-    pub labels: Option<PathBuf>,
-}
+use crate::{Error, OpenOptions, Result, cifar, folder, idx, table, tiles};
 
 /// Opens the data set at `path`, which is a file or a folder of files.
 ///

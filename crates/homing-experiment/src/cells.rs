@@ -97,7 +97,7 @@ fn options(arguments: &Table, folder: &Path) -> Result<(Vec<OsString>, Vec<PathB
                 let path = folder.join(file);
                 if !path.exists() {
                     let problem =
-                        format!("{} does not contain {file:?}, which the option {name:?} names", folder.display());
+                        format!("{} does not contain {file:?}, which the argument {name:?} names", folder.display());
                     return Err(Fault { problem, remedy: Remedy::NameFileFolder });
                 }
                 word.push("=");

@@ -110,7 +110,8 @@ fn check_name(name: &str, place: &str) -> Result<()> {
     }
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(plain) {
-        refuse!("use one of its options", "{name:?} in {place} is not an option of `homing finetune`");
+        let problem = format!("{name:?} in {place} is not the name of an argument");
+        return Err(Fault { problem, remedy: Remedy::NameArgument });
     }
     Ok(())
 }

@@ -34,6 +34,8 @@ pub enum Remedy {
     Write(&'static str),
     /// Pass the option when the experiment is run.
     GiveToRun(&'static str),
+    /// Name an argument of a run.
+    NameArgument,
     /// Do not request the quick version.
     LeaveQuickOut,
     /// List the experiments.
@@ -53,6 +55,7 @@ impl fmt::Display for Remedy {
         f.write_str(match self {
             Self::Write(what) => what,
             Self::GiveToRun(option) => return write!(f, "set {option} when you run the experiment"),
+            Self::NameArgument => "name an argument of a run",
             Self::LeaveQuickOut => "run the full experiment, or set fewer seeds and rounds",
             Self::ListExperiments => "use one of `names`, or a TOML file",
             Self::NameDataFolder => "name the folder of the data, or download them",
@@ -95,6 +98,7 @@ impl Error {
         let remedies = [
             Remedy::Write("leave it out"),
             Remedy::GiveToRun("seed"),
+            Remedy::NameArgument,
             Remedy::LeaveQuickOut,
             Remedy::NameDataFolder,
             Remedy::NameFileFolder,

@@ -15,6 +15,7 @@ mod claims;
 mod draw;
 mod error;
 mod experiment;
+mod open;
 mod shared;
 mod table;
 
@@ -23,5 +24,6 @@ pub use check::{MOST_CELLS, MOST_ROUNDS};
 pub use claims::{Verdict, verdicts};
 pub use draw::draw;
 pub use error::{Error, Remedy, Result};
-pub use experiment::{Claim, Experiment, ExperimentLine, Figure, Period, QuickVersion, SeriesName, names, sources};
+pub use experiment::{Claim, Experiment, ExperimentLine, Figure, Period, QuickVersion, SeriesName};
+pub use open::{names, sources};
 pub use table::{ResultRow, ResultTable};

@@ -72,7 +72,7 @@ impl Pool {
     ///
     /// let pool = Pool::open(&path, &ReadOptions::default())?;
     /// assert_eq!(pool.embeddings().row(0), [1.0, 2.0]);
-    /// assert_eq!(pool.index_of_ids(&["second".to_owned()])?, [1]);
+    /// assert_eq!(pool.rows_of_ids(&["second".to_owned()])?, [1]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Self> {
@@ -200,7 +200,7 @@ impl Pool {
     }
 
     /// Returns the rows with these ids, in the order of `ids`.
-    pub fn index_of_ids(&self, ids: &[String]) -> Result<Vec<usize>> {
+    pub fn rows_of_ids(&self, ids: &[String]) -> Result<Vec<usize>> {
         let path = || self.path.clone();
         let known = self.ids().ok_or_else(|| Error::NoIds { path: path() })?;
         let mut rows: HashMap<&str, usize> = HashMap::with_capacity(known.len());

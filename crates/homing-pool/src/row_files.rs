@@ -32,7 +32,7 @@ pub(crate) fn array(path: &Path, bytes: &Bytes) -> Result<Option<RowList>> {
             // An array always holds indices, as picks are written, and never ids.
             let indices = indices
                 .map(|(row, value)| usize::try_from(value).map_err(|_| not_an_index(path, row, &value.to_string())));
-            Ok(Some(RowList::Indices(indices.collect::<Result<_>>()?)))
+            Ok(Some(RowList::Rows(indices.collect::<Result<_>>()?)))
         }
         (Dtype::Unicode(_) | Dtype::Ascii(_), 1) => Ok(Some(RowList::Ids(tensor.texts(path)?))),
         (_, 2) => Ok(None),
@@ -58,7 +58,7 @@ pub(crate) fn lines(path: &Path, bytes: &[u8]) -> Result<RowList> {
     match header {
         None => Ok(unheaded(path, texts)),
         Some("id") => Ok(RowList::Ids(texts)),
-        Some(_) => indices(path, &texts).map(RowList::Indices),
+        Some(_) => indices(path, &texts).map(RowList::Rows),
     }
 }
 
@@ -78,7 +78,7 @@ fn indices(path: &Path, texts: &[String]) -> Result<Vec<usize>> {
 
 pub(crate) fn text_table(path: &Path, bytes: &[u8], separator: Option<u8>) -> Result<Option<RowList>> {
     let mut records = Records::new(path, bytes, separator);
-    let Some(first) = records.next()? else { return Ok(Some(RowList::Indices(Vec::new()))) };
+    let Some(first) = records.next()? else { return Ok(Some(RowList::Rows(Vec::new()))) };
     let (mut texts, mut ids, mut budget) = (Vec::new(), Vec::new(), MemoryBudget::now());
     if !first.iter().any(|field| NAMES.contains(&field.trim())) {
         if first.len() > 1 {
@@ -105,10 +105,10 @@ pub(crate) fn text_table(path: &Path, bytes: &[u8], separator: Option<u8>) -> Re
 }
 
 /// Combines the columns of row indices and ids, of which one may be missing.
-fn headed(indices: Option<Vec<usize>>, ids: Option<Vec<String>>) -> RowList {
-    match (indices, ids) {
-        (Some(indices), Some(ids)) => RowList::IndicesAndIds { indices, ids },
-        (Some(indices), None) => RowList::Indices(indices),
+fn headed(rows: Option<Vec<usize>>, ids: Option<Vec<String>>) -> RowList {
+    match (rows, ids) {
+        (Some(rows), Some(ids)) => RowList::RowsAndIds { rows, ids },
+        (Some(rows), None) => RowList::Rows(rows),
         (None, ids) => RowList::Ids(ids.unwrap_or_default()),
     }
 }
@@ -118,7 +118,7 @@ pub(crate) fn json_lines(path: &Path, bytes: &[u8]) -> Result<Option<RowList>> {
     let columns = match values.peek() {
         Some(Ok(Value::Object(first))) => NAMES.map(|name| first.contains_key(name)),
         Some(Ok(Value::Number(_) | Value::String(_))) => [false; 2],
-        None => return Ok(Some(RowList::Indices(Vec::new()))),
+        None => return Ok(Some(RowList::Rows(Vec::new()))),
         Some(_) => return Ok(None),
     };
     let bare = !values.peek().is_some_and(|first| first.as_ref().is_ok_and(Value::is_object));

@@ -27,16 +27,16 @@ use crate::{Error, Format, Pool, ReadOptions, Result};
 /// ```
 #[derive(Debug)]
 pub enum RowList {
-    /// Row indices, counted from 0.
-    Indices(Vec<usize>),
-    /// Row indices with their ids. If the two disagree, the pool has been reordered, and the id counts.
-    IndicesAndIds {
-        /// Row indices.
-        indices: Vec<usize>,
+    /// Rows, counted from 0. Files and Python call such a number an index.
+    Rows(Vec<usize>),
+    /// Rows with their ids. If the two disagree, the pool has been reordered, and the id counts.
+    RowsAndIds {
+        /// Rows, counted from 0.
+        rows: Vec<usize>,
         /// Ids of the same rows.
         ids: Vec<String>,
     },
-    /// Ids, which [`Pool::index_of_ids`] looks up.
+    /// Ids, which [`Pool::rows_of_ids`] looks up.
     Ids(Vec<String>),
     /// Numbers that may be row indices or ids, because the file does not say which.
     ///
@@ -86,18 +86,18 @@ impl RowList {
     /// Without a pool file, only row indices can be resolved.
     pub fn rows_of(self, pool: Option<&Pool>) -> Result<Option<Vec<usize>>> {
         match (self, pool) {
-            (RowList::Indices(rows), _) => Ok(Some(rows)),
+            (RowList::Rows(rows), _) => Ok(Some(rows)),
             // The pool may have been shuffled or filtered since the indices were written; the ids reveal that.
-            (RowList::IndicesAndIds { indices, ids }, Some(pool)) => match pool.ids() {
+            (RowList::RowsAndIds { rows, ids }, Some(pool)) => match pool.ids() {
                 Some(known)
-                    if !indices.iter().zip(&ids).all(|(&row, id)| known.get(row).is_some_and(|k| names(id, k))) =>
+                    if !rows.iter().zip(&ids).all(|(&row, id)| known.get(row).is_some_and(|k| names(id, k))) =>
                 {
-                    pool.index_of_ids(&ids).map(Some)
+                    pool.rows_of_ids(&ids).map(Some)
                 }
-                _ => Ok(Some(indices)),
+                _ => Ok(Some(rows)),
             },
-            (RowList::IndicesAndIds { indices, .. }, None) => Ok(Some(indices)),
-            (RowList::Ids(ids), Some(pool)) => pool.index_of_ids(&ids).map(Some),
+            (RowList::RowsAndIds { rows, .. }, None) => Ok(Some(rows)),
+            (RowList::Ids(ids), Some(pool)) => pool.rows_of_ids(&ids).map(Some),
             (RowList::Ids(_), None) => Err(Error::NoIds { path: "the pool".into() }),
             (RowList::Numbers { path, numbers }, Some(pool)) => rows_of_numbers(&path, numbers, pool).map(Some),
             (RowList::Numbers { numbers, .. }, None) => Ok(Some(numbers)),
@@ -141,7 +141,7 @@ fn rows_of_numbers(path: &Path, numbers: Vec<usize>, pool: &Pool) -> Result<Vec<
         return Ok(numbers);
     }
     if !known.is_empty() && numbers.iter().any(|&number| number >= pool.rows()) {
-        return pool.index_of_ids(&numbers.iter().map(usize::to_string).collect::<Vec<_>>());
+        return pool.rows_of_ids(&numbers.iter().map(usize::to_string).collect::<Vec<_>>());
     }
     // All are possible row indices. But some or all are ids of other rows, or some are ids and the others may be ids that have
     // left the pool.

@@ -310,7 +310,7 @@ fn compressed_columns_of_many_rows_are_read() {
 fn ids_find_their_rows() {
     let pool = open("p.csv", b"id,x,y\na,1,2\nb,3,4\nc,5,6\n");
     let ids: Vec<String> = ["c", "a"].map(str::to_owned).to_vec();
-    assert_eq!(pool.index_of_ids(&ids).unwrap(), [2, 0]);
+    assert_eq!(pool.rows_of_ids(&ids).unwrap(), [2, 0]);
 }
 
 #[test]

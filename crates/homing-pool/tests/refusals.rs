@@ -382,7 +382,7 @@ fn ids_that_do_not_name_one_row() {
     let ask = |text: &str, id: &str| {
         fs::write(&path, text).unwrap();
         let pool = Pool::open(&path, &ReadOptions::default()).unwrap();
-        pool.index_of_ids(&[id.to_owned()]).unwrap_err().to_string()
+        pool.rows_of_ids(&[id.to_owned()]).unwrap_err().to_string()
     };
     assert!(ask("id,x,y\na,1,2\nb,1,2\na,3,4\n", "b").contains("id 'a' occurs in rows 0 and 2"));
     assert!(ask("id,x,y\na,1,2\n", "c").contains("id 'c' is not in"));

@@ -20,7 +20,7 @@ fn open(name: &str, bytes: &[u8]) -> Result<RowList> {
 #[track_caller]
 fn assert_indices(name: &str, bytes: &[u8], expected: &[usize]) {
     match open(name, bytes).unwrap() {
-        RowList::Indices(indices) => assert_eq!(indices, expected, "{name}"),
+        RowList::Rows(rows) => assert_eq!(rows, expected, "{name}"),
         other => panic!("{name}: {other:?}"),
     }
 }
@@ -39,8 +39,8 @@ fn assert_numbers(name: &str, bytes: &[u8], expected: &[usize]) {
 #[track_caller]
 fn assert_named(name: &str, bytes: &[u8], expected: &[usize], expected_ids: &[&str]) {
     match open(name, bytes).unwrap() {
-        RowList::IndicesAndIds { indices, ids } => {
-            assert_eq!((&indices[..], &ids[..]), (expected, &texts(expected_ids)[..]));
+        RowList::RowsAndIds { rows, ids } => {
+            assert_eq!((&rows[..], &ids[..]), (expected, &texts(expected_ids)[..]));
         }
         other => panic!("{name}: {other:?}"),
     }
@@ -73,12 +73,12 @@ fn written_picks_can_be_read() {
         let path = directory.path().join(name);
         write_picks(&path, &picks, 5, None).unwrap();
         match RowList::open(&path).unwrap() {
-            RowList::Indices(indices) if name == "p.npy" => assert_eq!(indices, [4, 0, 3]),
-            RowList::IndicesAndIds { indices, ids } if name == "p.parquet" => {
-                assert_eq!((indices, ids), (vec![0, 3, 4], texts(&["0", "3", "4"])));
+            RowList::Rows(rows) if name == "p.npy" => assert_eq!(rows, [4, 0, 3]),
+            RowList::RowsAndIds { rows, ids } if name == "p.parquet" => {
+                assert_eq!((rows, ids), (vec![0, 3, 4], texts(&["0", "3", "4"])));
             }
-            RowList::IndicesAndIds { indices, ids } => {
-                assert_eq!((indices, ids), (vec![4, 0, 3], texts(&["4", "0", "3"])), "{name}");
+            RowList::RowsAndIds { rows, ids } => {
+                assert_eq!((rows, ids), (vec![4, 0, 3], texts(&["4", "0", "3"])), "{name}");
             }
             other => panic!("{name}: {other:?}"),
         }

@@ -8,8 +8,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
-use crate::data::Data;
-
 /// The largest whole number that an argument accepts.
 const MOST: usize = i64::MAX as usize;
 
@@ -127,11 +125,6 @@ impl Argument<'_, '_> {
             })
         };
         array.as_slice()?.iter().map(row).collect()
-    }
-
-    /// The argument as embeddings, which the package has already opened.
-    pub fn data(&self) -> PyResult<Py<Data>> {
-        Ok(self.object.cast::<Data>()?.clone().unbind())
     }
 
     /// The argument as one number per row.

@@ -69,6 +69,11 @@ impl Data {
         Ok(data)
     }
 
+    /// Returns an argument as embeddings, which the package has already opened.
+    pub fn of(argument: &Argument<'_, '_>) -> PyResult<Py<Self>> {
+        Ok(argument.object.cast::<Self>()?.clone().unbind())
+    }
+
     /// Borrows the numbers.
     pub fn view<'a>(&'a self, py: Python<'a>) -> PyResult<View<'a>> {
         Ok(match &self.storage {

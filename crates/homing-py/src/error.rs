@@ -14,6 +14,7 @@ pub fn core_error(error: homing::Error) -> PyErr {
     match error {
         homing::Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         homing::Error::Unreadable(reason) => PyOSError::new_err(reason),
+        error @ homing::Error::Threads { .. } => PyRuntimeError::new_err(error.phrase(words)),
         error => PyValueError::new_err(error.phrase(words)),
     }
 }

@@ -1,26 +1,31 @@
 //! Sentences and pages about selections and diagnoses.
 
 use homing::diagnose::{Advice, Diagnosis};
-use homing::{Interrupt, Noise};
+use homing::{Interrupt, Noise, Plan};
 use homing_report::{Provenance, Report, RowDetails, diagnosis, render};
 use pyo3::prelude::*;
 
 use crate::data::Data;
 use crate::error::report_error;
 use crate::run::run;
-use crate::selection::Selection;
 use crate::task::Task;
 
+/// What the page of a selection shows.
+pub struct SelectionPage<'a> {
+    pub selection: &'a homing::Selection,
+    pub plan: &'a Plan,
+    pub task: &'a Task,
+    /// Seconds that the core took.
+    pub seconds: f64,
+    pub title: Option<String>,
+    pub ids: Option<&'a [String]>,
+    pub labels: Option<&'a [String]>,
+}
+
 /// Renders the page of a selection.
-pub fn selection_page(
-    py: Python<'_>,
-    chosen: &Selection,
-    title: Option<String>,
-    ids: Option<&[String]>,
-    labels: Option<&[String]>,
-    threads: Option<usize>,
-) -> PyResult<String> {
-    let (whole, interrupt) = (chosen.task.get(), Interrupt::default());
+pub fn selection_page(py: Python<'_>, page: SelectionPage<'_>, threads: Option<usize>) -> PyResult<String> {
+    let SelectionPage { selection, plan, task: whole, seconds, title, ids, labels } = page;
+    let interrupt = Interrupt::default();
     let file = whole.pool().file();
     let ids = ids.or_else(|| whole.pool().ids());
     let labels = labels.or_else(|| file.and_then(homing_pool::Pool::labels));
@@ -32,10 +37,10 @@ pub fn selection_page(
             pool_file: whole.pool().name(),
             number_format: whole.pool().dtype().into(),
             targets_file: whole.targets().map(Data::name),
-            noise_is_default: matches!(chosen.plan.noise, Noise::Relative(_)),
+            noise_is_default: matches!(plan.noise, Noise::Relative(_)),
             centred: whole.is_centered(),
-            choose_seconds: chosen.seconds,
-            ..Provenance::new(&task, &chosen.plan, &chosen.core)
+            choose_seconds: seconds,
+            ..Provenance::new(&task, plan, selection)
         };
         run(py, threads, &interrupt, None, |_| {
             let details = RowDetails {
@@ -46,7 +51,7 @@ pub fn selection_page(
                 thumbnail: &|_| None,
                 target_thumbnail: &|_| None,
             };
-            Report::new(&task, &chosen.core, provenance, &details)
+            Report::new(&task, selection, provenance, &details)
         })
     })?;
     let report = Report { title: title.unwrap_or(report.title), ..report };

@@ -1,10 +1,10 @@
 //! A selection, with the plan and the task that it was made with.
 
-use homing::{EndReason, Interrupt, Pick, Plan};
+use homing::{Interrupt, Pick, Plan};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::pages;
+use crate::pages::{SelectionPage, selection_page};
 use crate::run::run;
 use crate::task::Task;
 
@@ -58,18 +58,6 @@ struct TargetStoryFields {
     best_pick: usize,
 }
 
-/// The name of an end reason, as the package documents it.
-fn end_name(reason: EndReason) -> &'static str {
-    match reason {
-        EndReason::Count => "count",
-        EndReason::Gain => "gain",
-        EndReason::Variance => "variance",
-        EndReason::Limits => "limits",
-        EndReason::Progress => "progress",
-        _ => "unknown",
-    }
-}
-
 #[pymethods]
 impl Selection {
     /// Returns the fields of the package's `Selection`.
@@ -85,7 +73,7 @@ impl Selection {
             variance_left: left.filter(|_| task.targets().is_some()).map(|left| PyArray1::from_vec(py, left)),
             noise_var: self.core.noise_var,
             rule: self.plan.strategy.name(),
-            ended: end_name(self.core.end_reason),
+            ended: self.core.end_reason.name(),
             passes: self.core.passes,
             guarantee: self.guarantee.clone(),
             seconds: self.seconds,
@@ -136,6 +124,15 @@ impl Selection {
         labels: Option<Vec<String>>,
         threads: Option<usize>,
     ) -> PyResult<String> {
-        pages::selection_page(py, self, title, ids.as_deref(), labels.as_deref(), threads)
+        let page = SelectionPage {
+            selection: &self.core,
+            plan: &self.plan,
+            task: self.task.get(),
+            seconds: self.seconds,
+            title,
+            ids: ids.as_deref(),
+            labels: labels.as_deref(),
+        };
+        selection_page(py, page, threads)
     }
 }

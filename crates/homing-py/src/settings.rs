@@ -82,10 +82,8 @@ fn stop_of(stop: &Argument<'_, '_>) -> PyResult<Stop> {
 fn sampling(sample: &Argument<'_, '_>) -> PyResult<TargetSampling> {
     if sample.object.is_instance_of::<PyString>() {
         let text = sample.text()?;
-        let (kind, size) = text.split_once(':').unwrap_or((&text, ""));
-        return match (kind, size.parse()) {
-            ("max-det", Ok(size)) => Ok(TargetSampling::MaxDet(size)),
-            ("max-dist", Ok(size)) => Ok(TargetSampling::MaxDist(size)),
+        return match text.parse() {
+            Ok(explanatory @ (TargetSampling::MaxDet(_) | TargetSampling::MaxDist(_))) => Ok(explanatory),
             _ => Err(PyValueError::new_err(format!(
                 "target_sample is {}; give a share (0.1), a number (20), 'max-det:20' or 'max-dist:20'",
                 crate::argument::shown(sample.object)

@@ -64,9 +64,9 @@ fn view<'a>(py: Python<'a>, data: Option<&'a Py<Data>>) -> PyResult<Option<View<
 /// Every input, with the field that stores it. The package lists the same names in `_settings.py`.
 pub const INPUTS: &[Reader<Inputs>] = &[
     ("observed", |to, rows| rows.rows().map(|rows| to.observed_rows = rows)),
-    ("observed_points", |to, points| points.optional(Argument::data).map(|points| to.observed_points = points)),
-    ("probabilities", |to, data| data.optional(Argument::data).map(|data| to.probabilities = data)),
-    ("target_probabilities", |to, data| data.optional(Argument::data).map(|data| to.target_probabilities = data)),
+    ("observed_points", |to, points| points.optional(Data::of).map(|points| to.observed_points = points)),
+    ("probabilities", |to, data| data.optional(Data::of).map(|data| to.probabilities = data)),
+    ("target_probabilities", |to, data| data.optional(Data::of).map(|data| to.target_probabilities = data)),
     ("groups", |to, groups| groups.optional(Argument::rows).map(|groups| to.groups = groups)),
     ("quotas", |to, quotas| quotas.optional(Argument::rows).map(|quotas| to.quotas = quotas.unwrap_or_default())),
     ("costs", |to, costs| costs.optional(Argument::numbers).map(|costs| to.costs = costs)),
@@ -77,7 +77,7 @@ pub const INPUTS: &[Reader<Inputs>] = &[
 ];
 
 fn kernel_input(kernel: &Argument<'_, '_>) -> PyResult<KernelInput> {
-    kernel.data().map(KernelInput::Matrix).or_else(|_| kernel.text().map(KernelInput::Name))
+    Data::of(kernel).map(KernelInput::Matrix).or_else(|_| kernel.text().map(KernelInput::Name))
 }
 
 #[pymethods]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::format::{fixed, percent, thousands};
 use super::frame::{self, Frame};
-use super::scale::{Scale, tenth};
+use super::scale::{AxisScale, tenth};
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 244.0;
@@ -66,8 +66,8 @@ pub fn chart_at<'a>(axis: &Axis, series: impl IntoIterator<Item = (&'a str, Vec<
     let label_room = if series.len() > 1 { 7.0 * name_length.min(18) as f64 + 12.0 } else { 12.0 };
     let right = tenth(WIDTH - label_room);
 
-    let x = Scale::new([0.0, x_max], [LEFT, right]);
-    let y = Scale::new(y_domain, [BOTTOM, TOP]);
+    let x = AxisScale::new([0.0, x_max], [LEFT, right]);
+    let y = AxisScale::new(y_domain, [BOTTOM, TOP]);
     let mut lines: Vec<Line> = series.iter().map(|(name, points)| line(name, points, axis, x, y)).collect();
     frame::separate_labels(lines.iter_mut().map(|line| &mut line.label_y), TOP, BOTTOM - 3.0);
     let frame = Frame {
@@ -86,7 +86,7 @@ pub fn chart_at<'a>(axis: &Axis, series: impl IntoIterator<Item = (&'a str, Vec<
     Some(Chart { frame, x_max, lines })
 }
 
-fn line(name: &str, points: &[(f64, f64)], axis: &Axis, x: Scale, y: Scale) -> Line {
+fn line(name: &str, points: &[(f64, f64)], axis: &Axis, x: AxisScale, y: AxisScale) -> Line {
     let text = |value: f64| match axis {
         Axis::Share => percent(value, Some(1)),
         Axis::Amount => fixed(value, 2),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::frame::dots;
-use super::scale::{Scale, Tick};
+use super::scale::{AxisScale, Tick};
 use super::{Map, PickLine};
 
 const WIDTH: f64 = 640.0;
@@ -23,16 +23,16 @@ pub struct Drawing {
     y_ticks: Vec<Tick>,
     /// One path of dots per layer.
     pool: Vec<String>,
-    targets: Vec<Mark>,
+    targets: Vec<MapMark>,
     /// Picks in reverse order, to draw the first pick on top.
-    picks: Vec<Mark>,
+    picks: Vec<MapMark>,
     /// One path of dots for the picks that have no row in the table.
     more_picks: String,
     explained: [f64; 2],
 }
 
 #[derive(Debug, Serialize)]
-struct Mark {
+struct MapMark {
     number: usize,
     numbered: bool,
     x: f64,
@@ -55,8 +55,8 @@ pub fn draw(map: &Map, shown: &[PickLine]) -> Option<Drawing> {
         let middle = f64::midpoint(a, b);
         [middle - 0.5 * length * unit, middle + 0.5 * length * unit]
     };
-    let x = Scale::new(around([left, right], WIDTH), [0.0, WIDTH]);
-    let y = Scale::new(around([low, high], HEIGHT), [HEIGHT, 0.0]);
+    let x = AxisScale::new(around([left, right], WIDTH), [0.0, WIDTH]);
+    let y = AxisScale::new(around([low, high], HEIGHT), [HEIGHT, 0.0]);
     let place = |point: &[f32; 2]| finite(*point).then(|| [x.at(point[0].into()), y.at(point[1].into())]);
     let dotted = |points: &[[f32; 2]]| dots(points.iter().filter_map(place));
 
@@ -64,11 +64,11 @@ pub fn draw(map: &Map, shown: &[PickLine]) -> Option<Drawing> {
     let pick = |(pick, point): (&PickLine, &[f32; 2])| {
         let [x, y] = place(point)?;
         let title = pick.label.as_ref().map_or_else(|| pick.id.clone(), |label| format!("{} · {label}", pick.id));
-        Some(Mark { number: pick.rank, numbered: pick.rank <= NUMBERED, x, y, title })
+        Some(MapMark { number: pick.rank, numbered: pick.rank <= NUMBERED, x, y, title })
     };
     let target = |(number, point): (usize, &[f32; 2])| {
         let [x, y] = place(point)?;
-        Some(Mark { number, numbered: false, x, y, title: String::new() })
+        Some(MapMark { number, numbered: false, x, y, title: String::new() })
     };
     Some(Drawing {
         width: WIDTH,

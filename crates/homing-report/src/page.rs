@@ -13,7 +13,7 @@ pub const MAX_PICKS: usize = 500;
 pub const MAX_TARGETS: usize = 200;
 
 #[derive(Debug, Serialize)]
-pub struct Page<'a> {
+pub struct ReportPage<'a> {
     title: &'a str,
     version: &'a str,
     summary: &'a str,
@@ -31,7 +31,7 @@ pub struct Page<'a> {
     comparison: &'a [Contender],
     comparison_note: &'a str,
     best: Best,
-    targets: Vec<ShownTarget<'a>>,
+    targets: Vec<TargetRow<'a>>,
     learning: Option<&'a Section>,
     target_count: usize,
     guarantees: Option<&'a Guarantees>,
@@ -61,16 +61,16 @@ struct Best {
 }
 
 #[derive(Debug, Serialize)]
-struct ShownTarget<'a> {
+struct TargetRow<'a> {
     #[serde(flatten)]
     target: &'a TargetLine,
     share_left: f64,
 }
 
-pub fn page(report: &Report) -> Page<'_> {
+pub fn page(report: &Report) -> ReportPage<'_> {
     let shown = &report.picks[..report.picks.len().min(MAX_PICKS)];
     let purposes = || shown.iter().filter_map(|pick| pick.purpose.as_ref());
-    Page {
+    ReportPage {
         title: &report.title,
         version: &report.provenance.version,
         summary: &report.summary,
@@ -98,7 +98,7 @@ pub fn page(report: &Report) -> Page<'_> {
             information: largest(report.comparison.iter().map(|rule| rule.information)),
             pictured: report.comparison.iter().any(|rule| !rule.first_picks.is_empty()),
         },
-        targets: shown_targets(&report.targets),
+        targets: target_rows(&report.targets),
         learning: report.learning.as_ref(),
         target_count: report.targets.len(),
         guarantees: report.guarantees.as_ref(),
@@ -133,10 +133,9 @@ fn starting_at(start: f64, (name, mut values): (&str, Vec<f64>)) -> (&str, Vec<f
 }
 
 /// Lists the least served targets first, because more picks would help there.
-fn shown_targets(targets: &[TargetLine]) -> Vec<ShownTarget<'_>> {
+fn target_rows(targets: &[TargetLine]) -> Vec<TargetRow<'_>> {
     let share_left = |target: &TargetLine| target.variance_left / target.variance_before;
-    let mut rows: Vec<_> =
-        targets.iter().map(|target| ShownTarget { target, share_left: share_left(target) }).collect();
+    let mut rows: Vec<_> = targets.iter().map(|target| TargetRow { target, share_left: share_left(target) }).collect();
     rows.sort_by(|a, b| b.share_left.total_cmp(&a.share_left));
     rows.truncate(MAX_TARGETS);
     rows

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::frame::{self, Frame};
-use crate::scale::{Scale, tenth};
+use crate::scale::{AxisScale, tenth};
 
 const LEFT: f64 = 40.0;
 const TOP: f64 = 8.0;
@@ -26,15 +26,15 @@ pub struct Plot {
     /// Path of the area to which marks are clipped.
     clip: String,
     x_label: String,
-    marks: Vec<Mark>,
+    marks: Vec<PlotMark>,
     numbers: Vec<Label>,
     names: Vec<Label>,
     #[serde(skip)]
-    scales: (Scale, Scale),
+    scales: (AxisScale, AxisScale),
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Mark {
+struct PlotMark {
     class: String,
     d: String,
 }
@@ -60,7 +60,7 @@ impl Plot {
     pub fn new(title: &str, note: &str, size: Size, x: [f64; 2], y: [f64; 2], x_label: &str) -> Self {
         let right = size.width - RIGHT - size.names;
         let bottom = size.height - BOTTOM;
-        let scales = (Scale::new(x, [LEFT, right]), Scale::new(y, [bottom, TOP]));
+        let scales = (AxisScale::new(x, [LEFT, right]), AxisScale::new(y, [bottom, TOP]));
         let clip =
             format!("M{} {}H{}V{}H{}Z", LEFT - STROKE, TOP - STROKE, right + STROKE, bottom + STROKE, LEFT - STROKE);
         Self {
@@ -90,7 +90,7 @@ impl Plot {
     }
 
     fn mark(&mut self, class: &str, d: String) -> &mut Self {
-        self.marks.push(Mark { class: class.into(), d });
+        self.marks.push(PlotMark { class: class.into(), d });
         self
     }
 

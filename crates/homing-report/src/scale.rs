@@ -2,12 +2,12 @@
 
 /// Linear map from an interval of the data to an interval of the drawing.
 #[derive(Debug, Clone, Copy)]
-pub struct Scale {
+pub struct AxisScale {
     domain: [f64; 2],
     range: [f64; 2],
 }
 
-impl Scale {
+impl AxisScale {
     pub fn new(domain: [f64; 2], range: [f64; 2]) -> Self {
         Self { domain, range }
     }
@@ -78,12 +78,12 @@ mod tests {
     fn an_axis_without_length_has_one_tick() {
         assert_eq!(ticks([2.0, 2.0], 5).0, [2.0]);
         assert_eq!(ticks([0.0, f64::NAN], 5).0, [0.0]);
-        assert_eq!(Scale::new([2.0, 2.0], [0.0, 10.0]).at(2.0), 5.0);
+        assert_eq!(AxisScale::new([2.0, 2.0], [0.0, 10.0]).at(2.0), 5.0);
     }
 
     #[test]
     fn ends_of_the_domain_are_ends_of_the_range() {
-        let down = Scale::new([0.0, 4.0], [200.0, 10.0]);
+        let down = AxisScale::new([0.0, 4.0], [200.0, 10.0]);
         assert_eq!([0.0, 2.0, 4.0].map(|value| down.at(value)), [200.0, 105.0, 10.0]);
     }
 }

@@ -17,6 +17,28 @@ pub enum Answer {
 }
 
 /// A source of labels.
+///
+/// [`crate::fine_tune`] asks about each pick once, in the order of the picks, and relies on this contract: a class is
+/// below the number of the network's classes, and an error ends the run.
+///
+/// A complete example asks two annotators and skips examples on which they disagree.
+///
+/// ```
+/// use homing_train::{Answer, Oracle, Result};
+///
+/// struct TwoAnnotators { first: Vec<u32>, second: Vec<u32> }
+///
+/// impl Oracle for TwoAnnotators {
+///     fn label(&mut self, row: usize) -> Result<Answer> {
+///         let agree = self.first[row] == self.second[row];
+///         Ok(if agree { Answer::Class(self.first[row]) } else { Answer::Skip })
+///     }
+/// }
+///
+/// let mut oracle = TwoAnnotators { first: vec![0, 1, 2], second: vec![0, 2, 2] };
+/// assert_eq!((oracle.label(0)?, oracle.label(1)?), (Answer::Class(0), Answer::Skip));
+/// # Ok::<(), homing_train::Error>(())
+/// ```
 pub trait Oracle {
     /// Labels row `row` of the pool.
     fn label(&mut self, row: usize) -> Result<Answer>;

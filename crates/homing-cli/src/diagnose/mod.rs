@@ -13,7 +13,7 @@ use homing_report::diagnosis::{Names, plain_advice, render};
 use serde::Serialize;
 
 use crate::arguments::{ColumnArguments, ModelArguments, file_of};
-use crate::files::{FilePaths, FurtherColumns, TaskFiles, picked_rows};
+use crate::files::{FilePaths, FurtherColumns, TaskFiles, check_report, picked_rows};
 use crate::refusal::Options;
 use crate::terminal::{self, OutputFormat, Steps, grouped, note};
 
@@ -67,12 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let paths = arguments.columns.files().into_iter().fold(paths, Paths::reads);
     let paths = paths.reads(arguments.values.as_deref().and_then(file_of));
     paths.writes("--report", arguments.report.as_deref()).check()?;
-    if let Some(report) = &arguments.report {
-        if report == Path::new("-") {
-            bail!("--report writes a page to a file; name a file, such as report.html");
-        }
-        homing_pool::check_writable(report)?;
-    }
+    check_report(arguments.report.as_deref())?;
     if arguments.count == 0 {
         bail!("-n 0 leaves no rows to diagnose; give at least 1");
     }

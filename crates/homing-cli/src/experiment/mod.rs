@@ -4,9 +4,6 @@
 mod grid;
 mod theory;
 
-#[cfg(feature = "train")]
-pub use grid::words;
-
 use std::io::Write;
 use std::path::PathBuf;
 

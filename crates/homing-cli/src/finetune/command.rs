@@ -32,7 +32,7 @@ pub fn typed(spec: &RunSpec) -> String {
 /// Returns the options that differ from their defaults, and the seed.
 fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
     let usual = RunSpec::new(spec.data.path.clone());
-    let mut options = Options(Vec::new());
+    let mut options = OptionList(Vec::new());
     let (data, task, own) = (&spec.data, &spec.task, &usual.task);
     options.given("size", data.size.as_ref());
     options.path("label-column", data.label_column.as_ref());
@@ -92,9 +92,9 @@ fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
     options.0
 }
 
-struct Options(Vec<(&'static str, Option<OsString>)>);
+struct OptionList(Vec<(&'static str, Option<OsString>)>);
 
-impl Options {
+impl OptionList {
     fn flag(&mut self, name: &'static str, is_set: bool) {
         self.0.extend(is_set.then_some((name, None)));
     }

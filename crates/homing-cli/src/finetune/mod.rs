@@ -7,7 +7,6 @@ mod open;
 mod person;
 mod report;
 mod summary;
-mod words;
 
 use std::io::Write;
 use std::path::Path;
@@ -22,7 +21,6 @@ pub use cell::prepare;
 pub use command::{typed, words as process_words};
 pub use open::{map_progress, open_data};
 pub use summary::{table_of, with_error};
-pub use words::words;
 
 use open::open_run;
 use person::Person;

@@ -13,7 +13,7 @@ const MAX_TARGETS: usize = 200;
 
 /// Variables of `diagnosis.html`.
 #[derive(Serialize)]
-struct Page {
+struct DiagnosisPage {
     title: &'static str,
     version: &'static str,
     summary: String,
@@ -63,7 +63,7 @@ pub fn render(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis) -> Resu
     render_page("diagnosis.html", page(names, task, diagnosis, &descent))
 }
 
-fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, descent: &Descent) -> Page {
+fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, descent: &Descent) -> DiagnosisPage {
     let rows = task.pool.rows();
     let (row_name, target) = (names.row, names.target);
     let what = if diagnosis.picks > 0 { "the picks" } else { "the rows that ITL would pick" };
@@ -73,7 +73,7 @@ fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, descent: &Des
     if any_out_of_reach {
         warnings.insert(0, verdict(diagnosis, target));
     }
-    Page {
+    DiagnosisPage {
         title: "What this pool can teach",
         version: env!("CARGO_PKG_VERSION"),
         summary: if any_out_of_reach {

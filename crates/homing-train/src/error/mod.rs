@@ -187,7 +187,7 @@ impl Error {
     /// Returns the problem and the remedy as one sentence; `words` phrases the remedy for an interface such as the command
     /// line. Errors of other crates keep their own messages.
     pub fn phrase(&self, words: impl Fn(Remedy) -> String) -> String {
-        let problem = Problem(self);
+        let problem = ProblemSentence(self);
         self.remedy().map_or_else(|| problem.to_string(), |remedy| format!("{problem}; {}", words(remedy)))
     }
 }
@@ -196,9 +196,9 @@ impl Error {
 const GIB: f64 = (1 << 30) as f64;
 
 /// The problem without the remedy.
-struct Problem<'a>(&'a Error);
+struct ProblemSentence<'a>(&'a Error);
 
-impl fmt::Display for Problem<'_> {
+impl fmt::Display for ProblemSentence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Error::Io { path, error } => write!(f, "{}: {error}", path.display()),

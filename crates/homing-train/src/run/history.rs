@@ -3,10 +3,19 @@
 use std::collections::BTreeSet;
 use std::result::Result;
 
+use serde::{Deserialize, Serialize};
+
 use crate::algorithm::{LabelledPick, Problem, RoundRecord, Settings};
 use crate::learner::LessonCurve;
 
-use super::record::Pending;
+/// The batch that is being labelled.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    pub round: usize,
+    pub picks: Vec<LabelledPick>,
+    /// Number of picks that have an answer.
+    pub answered: usize,
+}
 
 /// The rounds that were checked so far.
 pub(crate) struct History<'a> {

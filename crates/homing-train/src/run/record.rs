@@ -10,14 +10,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use homing_pool::{disk, is_left_over, read_file, write_beside};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::algorithm::{LabelledPick, Problem, RoundRecord, Settings};
 use crate::weights::most_bytes;
 use crate::{Error, Result};
 
-use super::history::History;
+use super::history::{History, Pending};
 
 /// File of the batch that is being labelled.
 const PENDING: &str = "pending.json";
@@ -30,15 +30,6 @@ pub struct RuleRun {
     folder: PathBuf,
     rounds: Vec<RoundRecord>,
     pending: Option<Pending>,
-}
-
-/// The batch that is being labelled.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Pending {
-    pub round: usize,
-    pub picks: Vec<LabelledPick>,
-    /// Number of picks that have an answer.
-    pub answered: usize,
 }
 
 impl RuleRun {

@@ -196,6 +196,11 @@ pub enum Error {
     },
     /// A failed read of a [`RowSource`](crate::RowSource), with its reason.
     Unreadable(String),
+    /// Threads that the system did not start.
+    Threads {
+        /// The system's reason.
+        reason: String,
+    },
     /// Work that ended because an [`Interrupt`](crate::Interrupt) was set.
     Interrupted,
     /// A diagnosis without targets.

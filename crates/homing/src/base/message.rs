@@ -116,6 +116,7 @@ impl Error {
                 "the {what} have {got} columns but the last layer has {expected}; use the network that Σ was computed from"
             ),
             Error::Unreadable(reason) => reason.clone(),
+            Error::Threads { reason } => format!("the system starts no more threads ({reason}); ask for fewer"),
             Error::Interrupted => "the work was interrupted; run it again".to_owned(),
             Error::NothingToDiagnose => "a diagnosis needs targets, but there are none".to_owned(),
             Error::LimitsTooTight => "the quotas or the budget allow no row at all".to_owned(),
@@ -219,6 +220,7 @@ examples! {
     LayerTooLarge { weights: 4096, most: 2048 }
     Layer { what: "probabilities", got: 3, expected: 4 }
     Unreadable { 0: "the connection was lost; run it again".to_owned() }
+    Threads { reason: "Resource temporarily unavailable (os error 11)".to_owned() }
     Interrupted {}
     NothingToDiagnose {}
     LimitsTooTight {}

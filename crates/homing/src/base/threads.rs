@@ -32,7 +32,7 @@ pub fn thread_pool(threads: Option<usize>) -> Result<ThreadPool> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let environment = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|&threads| threads > 0);
     let threads = threads.or_else(environment).unwrap_or(cores).min(PER_CORE * cores);
-    let failed = |error: rayon::ThreadPoolBuildError| Error::Unreadable(format!("cannot start threads: {error}"));
+    let failed = |error: rayon::ThreadPoolBuildError| Error::Threads { reason: error.to_string() };
     ThreadPoolBuilder::new().num_threads(threads).build().map_err(failed)
 }
 

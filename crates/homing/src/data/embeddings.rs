@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
+use rayon::prelude::*;
 
 use crate::{Error, Interrupt, Result, RowSource};
 
@@ -347,8 +348,30 @@ impl<'a> Embeddings<'a> {
 
     /// Applies `f` to every block of rows (the number of its first row, and its values), and returns the results in order.
     pub(crate) fn map_blocks<T: Send>(&self, f: impl Fn(usize, &[f64]) -> T + Sync) -> Vec<T> {
-        crate::Points::from(*self).map_blocks(f)
+        map_blocks(self.rows(), self.dim, |range, out| self.read(range, out), f)
     }
+}
+
+/// Reads all rows in blocks by `read`, applies `f` to each (the number of its first row, and its values), and returns the
+/// results in order.
+pub(crate) fn map_blocks<T: Send>(
+    rows: usize,
+    dim: usize,
+    read: impl Fn(Range<usize>, &mut [f64]) + Sync,
+    f: impl Fn(usize, &[f64]) -> T + Sync,
+) -> Vec<T> {
+    (0..rows.div_ceil(BLOCK))
+        .into_par_iter()
+        .map_init(
+            || vec![0.0; BLOCK.min(rows) * dim],
+            |buffer, block| {
+                let range = block * BLOCK..rows.min((block + 1) * BLOCK);
+                let values = &mut buffer[..range.len() * dim];
+                read(range.clone(), values);
+                f(range.start, values)
+            },
+        )
+        .collect()
 }
 
 /// Splits a list of rows into runs of consecutive rows. Returns each run's positions in the list, and its rows.

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
-use crate::data::embeddings::{ANNOUNCED, BLOCK, runs};
+use crate::data::embeddings::{ANNOUNCED, map_blocks, runs};
 use crate::{Embeddings, Error, Result};
 
 /// A view of points, one per row. Copying the view copies no data.
@@ -136,19 +134,7 @@ impl<'a> Points<'a> {
     /// Applies `f` to every block of points (the number of its first row, and its values), and returns the results in
     /// order.
     pub(crate) fn map_blocks<T: Send>(&self, f: impl Fn(usize, &[f64]) -> T + Sync) -> Vec<T> {
-        let (rows, dim) = (self.rows(), self.dim());
-        (0..rows.div_ceil(BLOCK))
-            .into_par_iter()
-            .map_init(
-                || vec![0.0; BLOCK.min(rows) * dim],
-                |buffer, block| {
-                    let range = block * BLOCK..rows.min((block + 1) * BLOCK);
-                    let values = &mut buffer[..range.len() * dim];
-                    self.read(range.clone(), values);
-                    f(range.start, values)
-                },
-            )
-            .collect()
+        map_blocks(self.rows(), self.dim(), |range, out| self.read(range, out), f)
     }
 
     /// Returns the mean of `f` over all points.

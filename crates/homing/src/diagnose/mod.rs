@@ -3,11 +3,13 @@
 mod diagnosis;
 mod duplicates;
 mod evidence;
+mod nothing_learned;
 mod scale;
 mod warnings;
 
 pub use diagnosis::{Descent, Diagnosis, OUT_OF_REACH, Question, TargetReach, descent};
 pub use duplicates::{Duplicates, NEAR, duplicates};
 pub use evidence::{NoiseFit, fit_noise};
+pub use nothing_learned::{NothingLearned, nothing_learned};
 pub use scale::{Scale, scale};
 pub use warnings::{Advice, Warning};

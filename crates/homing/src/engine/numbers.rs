@@ -8,13 +8,8 @@
 use super::real::Real;
 use crate::base::range::LEAST_VAR;
 use crate::law::Variance;
+pub(crate) use crate::law::lower_variance;
 use crate::rules::Candidate;
-
-/// Updates Var(f_x | D) to Var(f_x | D) − g²/p, for an observation with covariance g and total variance p.
-#[inline]
-pub(crate) fn lower_variance(var: &mut Variance, cov: f64, total: f64) {
-    var.value -= cov * cov / total;
-}
 
 /// Updates q = Σ_a Cov(f_x, f_a | D)² for an observation, which lowers each covariance by g·c_a/p. With h = Σ_a
 /// c_a·Cov(f_x, f_a | D) before the observation, the new value is q − 2(g/p)h + (g/p)²‖c‖².

@@ -1,4 +1,4 @@
-//! The only place that compares candidates: the larger key is picked, and ties and copies go to the smaller row.
+//! The only place that decides a pick: the larger key is picked, and ties and copies go to the smaller row.
 
 use std::cmp::Ordering;
 

@@ -6,7 +6,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use super::moments::variances;
-use super::{Law, WhitenedColumns};
+use super::{Law, WhitenedColumns, variance_given};
 use crate::base::algebra::{axpy, dot, matrix, norm_sq, project};
 use crate::data::embeddings::BLOCK;
 use crate::{Error, Kernel, Points, Result};
@@ -104,7 +104,7 @@ pub(crate) fn eliminate(law: &Law<'_>, rows: &[f64], targets: &[f64], dim: usize
             if open(var) {
                 let z = (cov - dot(factor, &own)) / std;
                 factor.push(z);
-                *var -= z * z;
+                *var = variance_given(*var, z, 1.0);
             }
         });
         order.push(pivot);

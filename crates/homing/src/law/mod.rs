@@ -55,6 +55,19 @@ impl Variance {
     }
 }
 
+/// Returns Var(f_x | D) − g²/p, the variance after an observation with covariance g and total variance p. A covariance
+/// that is already divided by √p has p = 1.
+#[inline]
+pub(crate) fn variance_given(var: f64, cov: f64, total: f64) -> f64 {
+    var - cov * cov / total
+}
+
+/// Updates Var(f_x | D) for an observation with covariance g and total variance p.
+#[inline]
+pub(crate) fn lower_variance(var: &mut Variance, cov: f64, total: f64) {
+    var.value = variance_given(var.value, cov, total);
+}
+
 /// The law of f given observations.
 #[derive(Clone)]
 pub(crate) enum Law<'a> {

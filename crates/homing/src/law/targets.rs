@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Functional, Law, Variance, WhitenedColumns};
+use super::{Functional, Law, Variance, WhitenedColumns, lower_variance};
 use crate::base::range::LEAST_VAR;
 
 /// The targets of a round, and their variances given all observations.
@@ -45,7 +45,7 @@ impl Targets {
     pub fn observe(&mut self, covs: &[f64], total: f64, data: &mut Law<'_>) {
         for (i, c) in covs.iter().enumerate() {
             let var = &mut self.vars[i];
-            var.value -= c * c / total;
+            lower_variance(var, *c, total);
             if var.is_lost() {
                 *var = Variance::fresh(data.var(&self.points[i * self.dim..(i + 1) * self.dim]));
             }

@@ -56,6 +56,19 @@ pub enum EndReason {
     Progress,
 }
 
+impl EndReason {
+    /// Returns the name of the reason, as files and Python have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EndReason::Count => "count",
+            EndReason::Gain => "gain",
+            EndReason::Variance => "variance",
+            EndReason::Limits => "limits",
+            EndReason::Progress => "progress",
+        }
+    }
+}
+
 /// The picks in order, and how they were made.
 ///
 /// ```

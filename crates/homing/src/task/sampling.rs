@@ -1,5 +1,7 @@
 //! Choice of the targets for a round (Appendix F).
 
+use std::str::FromStr;
+
 use rand::RngExt;
 use rand::distr::weighted::WeightedIndex;
 use rand::seq::index;
@@ -18,6 +20,7 @@ use crate::{Error, Result};
 /// let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
 /// let plan = Plan::default().count(3).target_sampling(TargetSampling::Size(1)).picks_per_round(1);
 /// assert_eq!(select(&task, &plan)?.picks.len(), 3); // each pick is about one target, drawn for it
+/// assert_eq!("max-det:20".parse(), Ok(TargetSampling::MaxDet(20)));
 /// # Ok::<(), homing::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -41,6 +44,25 @@ pub enum TargetSampling {
     MaxDet(usize),
     /// K diverse targets: greedily those with the largest kernel distance to the targets chosen before.
     MaxDist(usize),
+}
+
+impl FromStr for TargetSampling {
+    type Err = Error;
+
+    /// Parses a share (0.1), a number (20), `max-det:N` or `max-dist:N`.
+    fn from_str(text: &str) -> Result<Self> {
+        let choices = "a share (0.1), a number (20), max-det:N or max-dist:N";
+        let unknown = || Error::UnknownName { what: "sample of targets", name: text.into(), choices };
+        match text.split_once(':') {
+            Some(("max-det", size)) => size.parse().map(TargetSampling::MaxDet).map_err(|_| unknown()),
+            Some(("max-dist", size)) => size.parse().map(TargetSampling::MaxDist).map_err(|_| unknown()),
+            Some(_) => Err(unknown()),
+            None => match text.parse() {
+                Ok(size) => Ok(TargetSampling::Size(size)),
+                Err(_) => text.parse().map(TargetSampling::Fraction).map_err(|_| unknown()),
+            },
+        }
+    }
 }
 
 impl TargetSampling {

@@ -3,6 +3,7 @@
 use faer::Mat;
 
 use crate::base::algebra::zeros;
+use crate::engine::order::{ScoredRow, contenders, is_copy, winner};
 use crate::law::Law;
 use crate::law::irreducible::irreducible_given;
 use crate::law::moments::{covariance, gain, variances};
@@ -181,7 +182,15 @@ impl<'a> Model<'a> {
         let gains = self.gains();
         let mut open = vec![true; gains.len()];
         self.rows.iter().for_each(|&row| open[row] = false);
-        (largest(&gains, |_| true).expect("the pool is not empty"), largest(&gains, |row| open[row]))
+        (self.best(&gains, |_| true).expect("the pool is not empty"), self.best(&gains, |row| open[row]))
+    }
+
+    /// Returns the allowed row that a selection would pick by these values.
+    fn best(&self, values: &[f64], allowed: impl Fn(usize) -> bool + Copy) -> Option<Objective> {
+        let scored = values.iter().enumerate().map(|(row, &value)| ScoredRow { row, score: value, key: value });
+        let contenders = contenders(scored.filter(|one| allowed(one.row)));
+        let picked = winner(contenders.into_iter(), |a, b| is_copy(self.task.kernel, self.task.pool, a, b));
+        picked.map(|picked| Objective { value: picked.score, row: picked.row })
     }
 
     /// Returns the variance of the only target, before and after each of these observations.
@@ -224,11 +233,4 @@ impl<'a> Model<'a> {
             self.joint().map_or_else(|| zeros(rows.len(), rows.len()), |law| covariance(&law, &points, self.dim()));
         (covariance(&self.data(), &points, self.dim()), joint)
     }
-}
-
-/// Returns the largest value among the allowed rows. Ties go to the smaller row.
-fn largest(values: &[f64], allowed: impl Fn(usize) -> bool) -> Option<Objective> {
-    let allowed = values.iter().enumerate().filter(|(row, _)| allowed(*row));
-    let best = allowed.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));
-    best.map(|(row, &value)| Objective { value, row })
 }

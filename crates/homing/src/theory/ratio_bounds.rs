@@ -24,7 +24,7 @@ use crate::Result;
 use crate::base::algebra::matrix;
 use crate::base::random::{Stream, generator};
 use crate::law::moments::{covariance, gain, variances};
-use crate::law::{Functional, Law, WhitenedColumns};
+use crate::law::{Functional, Law, WhitenedColumns, variance_given};
 
 /// Largest number of rows times subsets of the batch that are evaluated one by one.
 const MOST_SHARES: f64 = 1e9;
@@ -227,7 +227,7 @@ fn next_column(cov: &[f64], l: &[f64], std: f64, whitened: &[Vec<f64>]) -> Vec<f
 }
 
 fn subtract_squares(vars: &mut [f64], column: &[f64]) {
-    vars.iter_mut().zip(column).for_each(|(var, z)| *var -= z * z);
+    vars.iter_mut().zip(column).for_each(|(var, z)| *var = variance_given(*var, *z, 1.0));
 }
 
 /// Returns the least ratio of the sampled pairs.

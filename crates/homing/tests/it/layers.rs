@@ -1,5 +1,5 @@
-//! Dependencies between modules: each uses only modules below it, and no two siblings depend on each other, even
-//! indirectly.
+//! Dependencies between modules. In every crate, no two siblings depend on each other, even indirectly; in this one, each
+//! module also uses only layers below its own. A folder's own module may use the folder's files, and they may use it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -21,13 +21,17 @@ const LAYERS: [&str; 12] = [
     "diagnose",
 ];
 
+/// The other crates whose modules are checked. In `homing-pool` and `homing-train`, a table (of formats, of errors) and
+/// what it lists still use each other.
+const OTHER_CRATES: [&str; 5] = ["homing-data", "homing-experiment", "homing-report", "homing-cli", "homing-py"];
+
 type ModulePath = Vec<String>;
 
-/// The modules of a crate with their sources.
+/// The modules of a crate with their sources. The crate's root is the empty path.
 struct Modules {
     sources: BTreeMap<ModulePath, String>,
-    /// The modules of the names that the crate's root exports.
-    exports: HashMap<String, ModulePath>,
+    /// The paths of the names that modules export from elsewhere, by the exporting module and the name.
+    exports: HashMap<(ModulePath, String), ModulePath>,
 }
 
 fn path_of(text: &str) -> ModulePath {
@@ -36,8 +40,13 @@ fn path_of(text: &str) -> ModulePath {
 
 /// Returns a source without its comments and unit tests.
 fn code(source: &str) -> String {
-    let source = source.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     source.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the names of the files that a source declares as modules for tests.
+fn test_files(source: &str) -> impl Iterator<Item = &str> {
+    source.split("#[cfg(test)]\nmod ").skip(1).filter_map(|rest| rest.lines().next()?.strip_suffix(';'))
 }
 
 /// Expands groups in braces in a path: `a::{b, c::d}` becomes `a::b` and `a::c::d`.
@@ -68,9 +77,9 @@ pub(crate) fn expand(text: &str) -> Vec<String> {
     paths
 }
 
-/// Returns the sources of the crate by module path. That of the root is `lib`.
-pub(crate) fn sources() -> BTreeMap<String, String> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// Returns the sources of a crate of this workspace by module path. That of the root is `lib` or `main`.
+pub(crate) fn sources(name: &str) -> BTreeMap<String, String> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(name).join("src");
     let mut sources = BTreeMap::new();
     let mut folders = vec![src.clone()];
     while let Some(folder) = folders.pop() {
@@ -78,6 +87,9 @@ pub(crate) fn sources() -> BTreeMap<String, String> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "rs") {
                 continue;
             }
             let inside = path.strip_prefix(&src).unwrap().with_extension("");
@@ -92,22 +104,49 @@ pub(crate) fn sources() -> BTreeMap<String, String> {
 
 impl Modules {
     /// Creates the modules from their sources and that of the crate's root.
-    fn new<'s>(sources: impl IntoIterator<Item = (&'s str, &'s str)>, root: &str) -> Self {
-        let root = code(root);
-        let uses = root.split("pub use ").skip(1).flat_map(expand);
-        let export = |path: String| {
-            let mut path = path_of(&path);
-            path.pop().map(|name| (name, path))
-        };
-        let exports = uses.filter_map(export).collect();
-        Self { sources: sources.into_iter().map(|(path, source)| (path_of(path), code(source))).collect(), exports }
+    fn new<'s>(sources: impl IntoIterator<Item = (&'s str, &'s str)>, root: &'s str) -> Self {
+        let mut sources: BTreeMap<ModulePath, &str> =
+            sources.into_iter().map(|(path, source)| (path_of(path), source)).collect();
+        sources.insert(Vec::new(), root);
+        for (module, source) in sources.clone() {
+            for file in test_files(source) {
+                sources.remove(&[module.as_slice(), &[file.to_owned()]].concat());
+            }
+        }
+        let sources = sources.into_iter().map(|(path, source)| (path, code(source))).collect();
+        let mut modules = Self { sources, exports: HashMap::new() };
+        for (module, source) in &modules.sources {
+            let uses = |keyword| source.split(keyword).skip(1).flat_map(expand);
+            for path in uses("pub use ").chain(uses("pub(crate) use ")).chain(uses("pub(super) use ")) {
+                let Some(path) = modules.absolute(module, &path) else { continue };
+                if let Some(name) = path.last() {
+                    modules.exports.insert((module.clone(), name.clone()), path.clone());
+                }
+            }
+        }
+        modules
     }
 
-    /// Reads the modules from the crate's sources.
-    fn read() -> Self {
-        let mut files = sources();
-        let root = files.remove("lib").unwrap();
+    /// Reads the modules of a crate of this workspace.
+    fn read(name: &str) -> Self {
+        let mut files = sources(name);
+        let root = files.remove("lib").or_else(|| files.remove("main")).unwrap();
         Self::new(files.iter().map(|(path, source)| (path.as_str(), source.as_str())), &root)
+    }
+
+    /// Returns a path that a module names, from the crate's root on, or `None` for a path of another crate.
+    fn absolute(&self, module: &ModulePath, path: &str) -> Option<ModulePath> {
+        let segments = path_of(path.trim_end_matches("::self"));
+        let supers = segments.iter().take_while(|segment| *segment == "super").count();
+        let (base, from) = match segments[0].as_str() {
+            "crate" => (&[][..], 1),
+            "self" => (&module[..], 1),
+            "super" => (&module[..module.len() - supers], supers),
+            _ => (&module[..], 0),
+        };
+        let full = [base, &segments[from..]].concat();
+        let is_here = from > 0 || self.sources.contains_key(&full[..=module.len()]);
+        is_here.then_some(full)
     }
 
     /// Returns the modules that a module names by `crate::` and `super::`.
@@ -124,22 +163,20 @@ impl Modules {
         found
     }
 
-    /// Returns the module that a path leads to. The crate's root is the empty path.
+    /// Returns the module that a path leads to, also by way of names that modules export from elsewhere.
     fn resolve(&self, module: &ModulePath, path: &str) -> ModulePath {
-        let mut segments: Vec<String> = path_of(path);
-        let supers = segments.iter().take_while(|segment| *segment == "super").count();
-        let mut full: ModulePath = if supers > 0 { module[..module.len() - supers].to_vec() } else { Vec::new() };
-        full.extend(segments.drain(supers.max(1)..));
-        if full.len() == 1 && !self.sources.contains_key(&full) {
-            let found = self.exports.get(&full[0]);
-            return found
-                .unwrap_or_else(|| panic!("{} uses crate::{}, which does not exist", module.join("::"), full[0]))
-                .clone();
+        let mut full = self.absolute(module, path).expect("the path begins in this crate");
+        loop {
+            let inside = (0..=full.len()).rev().find(|&len| self.sources.contains_key(&full[..len])).unwrap();
+            let Some(name) = full.get(inside) else { return full };
+            let Some(elsewhere) = self.exports.get(&(full[..inside].to_vec(), name.clone())) else {
+                let is_known = inside > 0 || self.sources[&full[..0]].contains(name.as_str());
+                assert!(is_known, "{} uses {path}, which does not exist", module.join("::"));
+                full.truncate(inside);
+                return full;
+            };
+            full = [elsewhere, &full[inside + 1..]].concat();
         }
-        while !full.is_empty() && !self.sources.contains_key(&full) {
-            full.pop();
-        }
-        full
     }
 
     /// Returns the dependencies between siblings: for each module, the siblings that it or a part of it uses.
@@ -158,23 +195,26 @@ impl Modules {
 
     /// Describes each forbidden dependency in a sentence.
     fn faults(&self, layers: &[&str]) -> Vec<String> {
-        let arrows = self.arrows();
         let layer = |module: &ModulePath| layers.iter().position(|layer| *layer == module[0]);
         let mut faults = Vec::new();
         for module in self.sources.keys().filter(|module| module.len() == 1 && layer(module).is_none()) {
             faults.push(format!("{} is in no layer", module[0]));
         }
-        for (module, used) in &arrows {
-            for used in used {
-                if module.len() == 1 && layer(module) < layer(used) {
-                    faults.push(format!("{} uses {}, which lies above it", module[0], used[0]));
-                }
-                if module.len() > 1 && reaches(&arrows, used, module) {
-                    faults.push(format!("{} and {} use each other", module.join("::"), used.join("::")));
-                }
+        for (module, used) in self.arrows().iter().filter(|(module, _)| module.len() == 1) {
+            for used in used.iter().filter(|used| layer(module) < layer(used)) {
+                faults.push(format!("{} uses {}, which lies above it", module[0], used[0]));
             }
         }
+        faults.extend(self.cycles());
         faults
+    }
+
+    /// Describes each dependency that is part of a cycle in a sentence.
+    fn cycles(&self) -> Vec<String> {
+        let arrows = self.arrows();
+        let all = arrows.iter().flat_map(|(module, used)| used.iter().map(move |used| (module, used)));
+        let in_cycle = all.filter(|(module, used)| reaches(&arrows, used, module));
+        in_cycle.map(|(module, used)| format!("{} and {} use each other", module.join("::"), used.join("::"))).collect()
     }
 }
 
@@ -194,8 +234,16 @@ fn reaches(arrows: &BTreeMap<ModulePath, BTreeSet<ModulePath>>, from: &ModulePat
 
 #[test]
 fn modules_use_only_what_lies_below_them() {
-    let faults = Modules::read().faults(&LAYERS);
+    let faults = Modules::read("homing").faults(&LAYERS);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn no_crate_has_a_cycle_of_modules() {
+    let cycles_of =
+        |name: &'static str| Modules::read(name).cycles().into_iter().map(move |cycle| format!("{name}: {cycle}"));
+    let cycles: Vec<String> = OTHER_CRATES.into_iter().flat_map(cycles_of).collect();
+    assert!(cycles.is_empty(), "{}", cycles.join("\n"));
 }
 
 #[test]
@@ -209,6 +257,7 @@ fn a_dependency_that_points_up_is_found() {
     assert_eq!(faults("use crate::high::tower::Roof;", ""), up);
     assert_eq!(faults("use crate::{Ground,\n    Roof};", ""), up);
     assert_eq!(faults("fn f() -> crate::Floor {}", ""), up);
+    assert_eq!(faults("fn f() { crate::Roof::raise() }", ""), up);
     assert_eq!(faults("use super::high::tower;", ""), up);
     assert!(faults("// crate::Roof\n#[cfg(test)]\nmod tests { use crate::Roof; }", "").is_empty());
     // An item for tests hides nothing that follows it.
@@ -218,10 +267,17 @@ fn a_dependency_that_points_up_is_found() {
 #[test]
 fn a_cycle_of_siblings_is_found() {
     let faults = |third: &str| {
-        let sources =
-            [("a", ""), ("a::one", "use super::two::X;"), ("a::two", "use crate::a::three;"), ("a::three", third)];
-        Modules::new(sources, "mod a;").faults(&["a"])
+        let sources = [
+            ("a", "struct Y;\npub use one::{V, W};"),
+            ("a::one", "use super::two::X;\nstruct Z;"),
+            ("a::two", "use crate::a::three;"),
+            ("a::three", third),
+        ];
+        Modules::new(sources, "mod a;\npub use a::W;").faults(&["a"])
     };
     assert!(faults("use super::Y;").is_empty());
     assert_eq!(faults("use super::{Y, one::Z};").len(), 3);
+    // What a module exports from elsewhere counts as used from there.
+    assert_eq!(faults("use crate::W;").len(), 3);
+    assert_eq!(faults("fn f() { super::V::new() }").len(), 3);
 }

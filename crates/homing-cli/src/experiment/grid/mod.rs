@@ -4,7 +4,6 @@
 mod mutations;
 mod run;
 mod show;
-mod words;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -16,8 +15,6 @@ use clap::Args;
 use homing_experiment::{Experiment, GridCell, MOST_CELLS, MOST_ROUNDS, ResultTable, cells, draw, names};
 use homing_pool::{Paths, disk, refuse_foreign};
 use homing_train::{RunSpec, lock_file};
-
-pub use words::words;
 
 use crate::refusal::Options;
 use crate::{finetune, terminal};

@@ -1,9 +1,13 @@
 //! The blocks of EfficientNet-B0, which Lite0 shares.
 
+/// Side length of an image in pixels.
+pub const SIDE: usize = 224;
 /// Channels after the first convolution.
 pub(super) const STEM: usize = 32;
 /// Channels of a feature map.
 pub(super) const MAP: usize = 320;
+/// Shape of a feature map: channels, height, width.
+pub const MAPS: [usize; 3] = [MAP, SIDE / 32, SIDE / 32];
 /// Width of the last hidden layer.
 pub(super) const WIDTH: usize = 1280;
 
@@ -23,7 +27,7 @@ const STAGES: [(usize, usize, usize, usize, usize); 7] = [
 
 /// An inverted residual block: expand (1 × 1), convolve each channel, squeeze and excite, project (1 × 1).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(super) struct BlockLayout {
     pub stage: usize,
     /// Position within the stage.
     pub repeat: usize,
@@ -35,7 +39,7 @@ pub(super) struct Block {
     pub stride: usize,
 }
 
-impl Block {
+impl BlockLayout {
     pub fn expands(&self) -> bool {
         self.inner != self.inputs
     }
@@ -51,13 +55,13 @@ impl Block {
 }
 
 /// Returns all blocks in order.
-pub(super) fn blocks() -> Vec<Block> {
+pub(super) fn blocks() -> Vec<BlockLayout> {
     let mut blocks = Vec::new();
     let mut inputs = STEM;
     for (stage, (expansion, outputs, repeats, first, kernel)) in STAGES.into_iter().enumerate() {
         for repeat in 0..repeats {
             let stride = if repeat == 0 { first } else { 1 };
-            blocks.push(Block { stage, repeat, inputs, inner: inputs * expansion, outputs, kernel, stride });
+            blocks.push(BlockLayout { stage, repeat, inputs, inner: inputs * expansion, outputs, kernel, stride });
             inputs = outputs;
         }
     }

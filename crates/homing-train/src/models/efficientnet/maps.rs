@@ -15,7 +15,8 @@ use rayon::prelude::*;
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
-use super::trunk::{MAPS, SIDE, Trunk};
+use super::layout::{MAPS, SIDE};
+use super::trunk::Trunk;
 use crate::{Error, Examples, Inputs, Remedy, Result};
 
 /// Images per chunk.

@@ -21,8 +21,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use homing_pool::read_file;
 
 pub use design::{Activation, Design, Padding};
+pub use layout::{MAPS, SIDE};
 pub use maps::{cache_folder, feature_maps};
-pub use trunk::{MAPS, SIDE, Trunk};
+pub use trunk::Trunk;
 
 use super::last_block::{LastBlock, Start};
 use crate::device::device;

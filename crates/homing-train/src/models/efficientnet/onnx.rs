@@ -13,8 +13,7 @@ use ort::value::{Outlet, Shape as Extents, SymbolicDimensions, Tensor, TensorEle
 
 use super::conv::{Shape, folded};
 use super::design::{Activation, Design};
-use super::layout::{Block, STEM, blocks};
-use super::trunk::{MAPS, SIDE};
+use super::layout::{BlockLayout, MAPS, SIDE, STEM, blocks};
 use super::weights::Weights;
 use crate::{Error, Result};
 
@@ -101,8 +100,8 @@ impl GraphBuilder<'_> {
         self.graph.add_node(Node::new("Identity", ONNX_DOMAIN, "maps", [&layer.name], ["maps"], [])?)
     }
 
-    fn block(&mut self, input: &Layer, count: usize, block: Block) -> ort::Result<Layer> {
-        let Block { inner, inputs, outputs, kernel, stride, .. } = block;
+    fn block(&mut self, input: &Layer, count: usize, block: BlockLayout) -> ort::Result<Layer> {
+        let BlockLayout { inner, inputs, outputs, kernel, stride, .. } = block;
         let name = |layer: &str| format!("blocks.{count}.{layer}");
         let pointwise = |channels: [usize; 2]| Shape { channels, kernel: 1, stride: 1, groups: 1 };
         let mut x = input.clone();

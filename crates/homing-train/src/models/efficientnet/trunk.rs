@@ -6,15 +6,11 @@ use rayon::prelude::*;
 
 use super::conv::{Conv, Shape};
 use super::design::{Activation, Design};
-use super::layout::{self, MAP, STEM, blocks};
+use super::layout::{self, SIDE, STEM, blocks};
 use super::weights::Weights;
 
-/// Side length of an image in pixels.
-pub const SIDE: usize = 224;
 /// Numbers per image.
 const PIXELS: usize = 3 * SIDE * SIDE;
-/// Shape of a feature map: channels, height, width.
-pub const MAPS: [usize; 3] = [MAP, SIDE / 32, SIDE / 32];
 
 /// The frozen part of an EfficientNet, from images to feature maps.
 #[derive(Debug)]
@@ -98,7 +94,7 @@ struct Block {
 }
 
 impl Block {
-    fn new(weights: &Weights, count: usize, block: layout::Block, design: &Design, device: &Device) -> Self {
+    fn new(weights: &Weights, count: usize, block: layout::BlockLayout, design: &Design, device: &Device) -> Self {
         let (inner, inputs, outputs, kernel) = (block.inner, block.inputs, block.outputs, block.kernel);
         let name = |layer: &str| format!("blocks.{count}.{layer}");
         let conv = |layer: &str, shape: &Shape| Conv::new(weights, &name(layer), shape, design, device);

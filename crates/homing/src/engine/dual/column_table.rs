@@ -7,7 +7,7 @@ use super::Laws;
 use crate::base::algebra::axpy;
 use crate::base::range::LEAST_VAR;
 use crate::data::embeddings::BLOCK;
-use crate::engine::numbers::candidate;
+use crate::engine::numbers::{candidate, lower_variance};
 use crate::engine::order::{ScoredRow, contenders};
 use crate::law::targets::Targets;
 use crate::law::{DualLaw, Variance, WhitenedColumns};
@@ -300,5 +300,5 @@ impl<'b> StepNumbers<'b> {
 
 /// Subtracts z² from each row's variance.
 fn subtract(vars: &mut [Variance], column: &[f64]) {
-    vars.iter_mut().zip(column).for_each(|(var, z)| var.value -= z * z);
+    vars.iter_mut().zip(column).for_each(|(var, z)| lower_variance(var, *z, 1.0));
 }

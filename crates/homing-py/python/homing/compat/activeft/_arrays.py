@@ -86,23 +86,10 @@ def probabilities(model: Any, data: Any) -> Array:
     return softmax(to_numpy(in_batches(model, model, data, 100)).astype(np.float64))
 
 
-class Picks(np.ndarray[Any, Any]):
-    """Row numbers that can be used as an index, and that unpack to all returned values.
-
-    >>> rows = np.array([3, 1])
-    >>> picks = Picks.of(rows, (rows, np.array([0.5, 0.2])))
-    >>> indices, values = picks
-    >>> np.arange(10)[picks], values
-    (array([3, 1]), array([0.5, 0.2]))
-    """
+class _Parts:
+    """Values that are iterated, counted and indexed instead of the array that holds them."""
 
     parts: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, indices: Array, parts: tuple[Any, ...]) -> Picks:
-        picks = np.asarray(indices).view(cls)
-        picks.parts = parts
-        return picks
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.parts)
@@ -114,23 +101,30 @@ class Picks(np.ndarray[Any, Any]):
         return self.parts[key]
 
 
+class Picks(_Parts, np.ndarray[Any, Any]):
+    """Row numbers that can be used as an index, and that unpack to all returned values.
+
+    >>> rows = np.array([3, 1])
+    >>> picks = Picks.of(rows, (rows, np.array([0.5, 0.2])))
+    >>> indices, values = picks
+    >>> np.arange(10)[picks], values
+    (array([3, 1]), array([0.5, 0.2]))
+    """
+
+    @classmethod
+    def of(cls, indices: Array, parts: tuple[Any, ...]) -> Picks:
+        picks = np.asarray(indices).view(cls)
+        picks.parts = parts
+        return picks
+
+
 @functools.cache
 def _tensor_picks() -> Any:
     """Returns the class that does for tensors what :class:`Picks` does for arrays."""
     torch: Any = importlib.import_module("torch")
 
-    class TensorPicks(torch.Tensor):  # type: ignore[misc]
+    class TensorPicks(_Parts, torch.Tensor):  # type: ignore[misc]
         __torch_function__ = torch._C._disabled_torch_function_impl
-        parts: tuple[Any, ...]
-
-        def __iter__(self) -> Iterator[Any]:
-            return iter(self.parts)
-
-        def __len__(self) -> int:
-            return len(self.parts)
-
-        def __getitem__(self, key: Any) -> Any:
-            return self.parts[key]
 
     return TensorPicks
 

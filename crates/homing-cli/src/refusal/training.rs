@@ -56,7 +56,7 @@ pub fn words(remedy: Remedy) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment;
+    use crate::refusal::experiments;
 
     /// Every message is one sentence, and only messages of the command line name flags.
     #[test]
@@ -64,7 +64,7 @@ mod tests {
         let errors = homing_train::Error::examples();
         let pairs = errors.iter().map(|error| (error.to_string(), error.phrase(words)));
         let others = homing_experiment::Error::examples();
-        let others = others.iter().map(|error| (error.to_string(), error.phrase(experiment::words)));
+        let others = others.iter().map(|error| (error.to_string(), error.phrase(experiments::words)));
         for (rust, typed) in pairs.chain(others) {
             assert!(!rust.replace("--features libtorch", "").contains("--"), "{rust}");
             for said in [&rust, &typed] {

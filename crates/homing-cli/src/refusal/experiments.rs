@@ -6,6 +6,7 @@ use homing_experiment::Remedy;
 pub fn words(remedy: Remedy) -> String {
     match remedy {
         Remedy::GiveToRun(option) => format!("give --{option} to `homing experiment run`"),
+        Remedy::NameArgument => "name an option of `homing finetune`".into(),
         Remedy::LeaveQuickOut => "leave --quick out, or give --seeds and --rounds".into(),
         Remedy::ListExperiments => "`homing experiment list` lists them, and your own TOML file works too".into(),
         Remedy::NameDataFolder => {
