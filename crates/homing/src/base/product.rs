@@ -10,6 +10,7 @@ use faer::{Accum, MatMut, MatRef};
 /// It is fastest if the columns of all three matrices are contiguous: then neither side is copied. For few rows on the left
 /// it is up to 1.7 times as fast as faer's product (docs/benchmarks.md).
 #[allow(unsafe_code, reason = "gemm takes pointers")]
+#[allow(clippy::needless_pass_by_value, reason = "the borrow of `out` must be exclusive")]
 pub(crate) fn thin_product<T: ComplexField + 'static>(
     out: MatMut<'_, T>,
     accumulate: Accum,
