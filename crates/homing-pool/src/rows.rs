@@ -86,7 +86,7 @@ impl RowList {
     /// Without a pool file, only row indices can be resolved.
     pub fn rows_of(self, pool: Option<&Pool>) -> Result<Option<Vec<usize>>> {
         match (self, pool) {
-            (RowList::Rows(rows), _) => Ok(Some(rows)),
+            (RowList::Rows(rows), _) | (RowList::RowsAndIds { rows, .. }, None) => Ok(Some(rows)),
             // The pool may have been shuffled or filtered since the indices were written; the ids reveal that.
             (RowList::RowsAndIds { rows, ids }, Some(pool)) => match pool.ids() {
                 Some(known)
@@ -96,7 +96,6 @@ impl RowList {
                 }
                 _ => Ok(Some(rows)),
             },
-            (RowList::RowsAndIds { rows, .. }, None) => Ok(Some(rows)),
             (RowList::Ids(ids), Some(pool)) => pool.rows_of_ids(&ids).map(Some),
             (RowList::Ids(_), None) => Err(Error::NoIds { path: "the pool".into() }),
             (RowList::Numbers { path, numbers }, Some(pool)) => rows_of_numbers(&path, numbers, pool).map(Some),
