@@ -36,7 +36,7 @@ fn main() {
             for threads in THREADS {
                 let workers = thread_pool(Some(threads)).expect("threads can be started");
                 for (r, rule) in RULES.into_iter().enumerate() {
-                    let plan = Plan::default().strategy(rule.parse().expect("a rule")).count(PICKS).noise_std(0.1);
+                    let plan = Plan::default().strategy(rule.parse().expect("a rule")).count(PICKS);
                     let mut run = || {
                         let start = Instant::now();
                         passes[r] =
