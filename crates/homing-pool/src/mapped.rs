@@ -1,4 +1,4 @@
-//! Maps files into memory, and handles the signal of a mapping that is lost. This is the only module of the project with
+//! Maps files into memory, and handles the signal of a mapping that is lost. This is the only module of the crate with
 //! `unsafe` code.
 
 use std::fs::{self, File};
