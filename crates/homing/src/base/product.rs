@@ -7,8 +7,8 @@ use faer::{Accum, MatMut, MatRef};
 
 /// Computes out = left · right, or out += left · right, in f32 or f64, on this thread.
 ///
-/// It is fastest if the columns of all three matrices are contiguous: then neither side is copied. For few rows on the left
-/// it is up to 1.7 times as fast as faer's product (docs/benchmarks.md).
+/// It is fastest if the columns of all three matrices are contiguous, because then neither side is copied. faer's product
+/// takes longer if `left` has fewer than 64 rows.
 #[allow(unsafe_code, reason = "gemm takes pointers")]
 #[allow(clippy::needless_pass_by_value, reason = "the borrow of `out` must be exclusive")]
 pub(crate) fn thin_product<T: ComplexField + 'static>(
