@@ -1,15 +1,15 @@
-//! Whether the labels of a selection can tell anything.
+//! Whether the labels of a selection can reveal anything.
 
 use crate::{Points, Selection, Task};
 
-/// The noise variance, in units of the targets' largest variance, above which labels tell almost nothing about them.
+/// The noise variance, in units of the targets' largest variance, above which labels reveal almost nothing about them.
 const NOISE_OVER_TARGETS: f64 = 1e12;
 
-/// The noise variance, in units of the largest variance of all rows, above which what labels tell lies in the last
+/// The noise variance, in units of the largest variance of all rows, above which what labels reveal lies in the last
 /// digits of a variance.
 const NOISE_OVER_ROWS: f64 = 1e10;
 
-/// Why the labels of a selection tell nothing.
+/// Why the labels of a selection reveal nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NothingLearned {
@@ -28,7 +28,7 @@ pub enum NothingLearned {
     NothingNew,
 }
 
-/// Returns why the labels of a selection tell nothing, or `None` if they tell something.
+/// Returns why the labels of a selection reveal nothing, or `None` if they reveal something.
 ///
 /// ```
 /// use homing::diagnose::{NothingLearned, nothing_learned};
@@ -47,12 +47,12 @@ pub fn nothing_learned(task: &Task<'_>, selection: &Selection) -> Option<Nothing
     let size = |points: Points<'_>| (0..points.rows()).map(|row| task.kernel.var(&points.row(row))).fold(0.0, f64::max);
     let (noise_var, targets) = (selection.noise_var, task.targets.map_or(0.0, size));
     let has_small_targets = targets > 0.0 && noise_var > NOISE_OVER_TARGETS * targets;
-    let is_telling = selection.picks.last().is_none_or(|pick| pick.information > 0.0);
-    if is_telling && !has_small_targets {
+    let is_informative = selection.picks.last().is_none_or(|pick| pick.information > 0.0);
+    if is_informative && !has_small_targets {
         return None;
     }
     let pool = task.pool.embeddings();
-    if !is_telling && (0..pool.rows()).all(|row| pool.row(row).iter().all(|&x| x == 0.0)) {
+    if !is_informative && (0..pool.rows()).all(|row| pool.row(row).iter().all(|&x| x == 0.0)) {
         return Some(NothingLearned::ZeroPool { is_centered: pool.is_centered() });
     }
     Some(if noise_var > NOISE_OVER_ROWS * size(task.pool).max(targets) {
