@@ -20,11 +20,14 @@ const PICKS: usize = 100;
 const RELEVANT: usize = 1000;
 const MOST_APART: f64 = 1.5;
 
+/// Rule, threads and passes.
+type Work = (&'static str, usize, usize);
+
 fn main() {
     let is_smoke = std::env::args().any(|argument| argument == "--test");
     let (rows, seeds, repeats) = if is_smoke { (2_000, 1, 1) } else { (300_000, 2, 2) };
-    // Picoseconds per number, and the dimension, by rule, threads and passes.
-    let mut cases: BTreeMap<(&str, usize, usize), Vec<(f64, usize)>> = BTreeMap::new();
+    // Picoseconds per number, and the dimension.
+    let mut cases: BTreeMap<Work, Vec<(f64, usize)>> = BTreeMap::new();
     for dim in DIMS {
         for seed in 0..seeds {
             let (pool, targets) = rows_with_few_relevant(rows, dim, seed);
