@@ -1,7 +1,7 @@
-//! The time per number read: it should depend neither on the dimension nor on the random numbers in the pool.
+//! The time per number read, over dimensions and random pools.
 //!
 //! Run with `cargo bench -p homing --bench evenness`. Cases are compared if they have the rule, the threads and the number
-//! of passes in common, so that they do the same work. The bench fails if the slowest of them takes more than 1.5 times as
+//! of passes in common, so that they do similar work; cases with different numbers of passes are not compared. The bench fails if the slowest of them takes more than 1.5 times as
 //! long per number as the fastest. `-- --test` runs every case once on few rows and judges nothing.
 
 use std::collections::BTreeMap;
