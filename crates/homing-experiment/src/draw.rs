@@ -1,140 +1,138 @@
-//! Figures of the results as SVG and PNG.
+//! Figures of the results as SVG.
 
 use std::io::Write;
 use std::path::Path;
 
 use homing_pool::write_beside;
-use kuva::backend::png::PngBackend;
-use kuva::backend::svg::SvgBackend;
-use kuva::plot::legend::{LegendEntry, LegendShape};
-use kuva::plot::{LinePlot, TextPlot};
-use kuva::render::figure::Figure as Panels;
-use kuva::render::layout::Layout;
-use kuva::render::plots::Plot;
+use homing_report::Figure as Drawing;
+use homing_report::plots::{Plot, Size, key};
+use homing_report::scale::rounded;
 
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Figure, Period, SeriesName};
 use crate::table::ResultTable;
 
-/// Fixed colours of common rules, which colour-blind readers can distinguish (Okabe and Ito, 2008).
-const RULE_COLOURS: [(&str, &str); 7] = [
-    ("ITL", "#d55e00"),
-    ("CTL", "#0072b2"),
-    (RANDOM, "#222222"),
-    ("BADGE", "#009e73"),
-    ("Cosine", "#cc79a7"),
-    ("InformationDensity", "#e69f00"),
-    ("VTL", "#7f7f7f"),
+/// Styles of common rules, in colours that colour-blind readers can distinguish (Okabe and Ito, 2008).
+const RULE_STYLES: [(&str, &str); 7] = [
+    ("ITL", "itl"),
+    ("CTL", "ctl"),
+    ("Random", RANDOM),
+    ("BADGE", "badge"),
+    ("Cosine", "cosine"),
+    ("InformationDensity", "density"),
+    ("VTL", "vtl"),
 ];
-/// Colours of other rules.
-const OTHERS: [&str; 9] =
-    ["#56b4e9", "#8c6d31", "#5254a3", "#ad494a", "#637939", "#ce6dbd", "#17becf", "#bcbd22", "#5c1a1b"];
+/// Styles of other rules.
+const OTHERS: [&str; 9] = ["other0", "other1", "other2", "other3", "other4", "other5", "other6", "other7", "other8"];
 
-const RANDOM: &str = "Random";
+/// Style of random picks, whose dashes leave a line below it visible.
+const RANDOM: &str = "random";
 
-const PANELS: [(Figure, &str); 2] = [(Figure::Accuracy, "accuracy"), (Figure::TaskShare, "picks from the task")];
+const SIZE: Size = Size { width: 400.0, height: 310.0, names: 0.0 };
 
-/// Writes the figure of an experiment as NAME.svg and NAME.png.
+/// A line of a plot: its style and its points (x, mean, standard error), in percent.
+type Line = (&'static str, Vec<(f64, f64, f64)>);
+
+/// Writes the figure of an experiment as NAME.svg.
 pub fn draw(experiment: &Experiment, table: &ResultTable, folder: &Path) -> Result<()> {
-    let series = experiment.series();
     let names: Vec<String> = match experiment.varies() {
         Some(_) => experiment.lines.iter().map(|line| line.name.clone()).collect(),
-        None => series.iter().map(SeriesName::label).collect(),
+        None => experiment.series().iter().map(SeriesName::label).collect(),
     };
-    let colours = colours(&names);
-    let mut plots = Vec::new();
-    let mut layouts = Vec::new();
-    for (figure, label) in PANELS {
-        let panel = match experiment.varies() {
-            Some(_) => final_values(experiment, table, figure, &colours),
-            None => curves(&series, table, figure, &colours),
-        };
-        let layout = layout(experiment, &panel);
-        let layout = match experiment.varies() {
-            Some(_) => with_error_range(layout, &panel).with_y_label(format!("{label} at the end, %")),
-            None => layout.with_y_label(format!("{label}, %")),
-        };
-        layouts.push(if figure == Figure::TaskShare { layout.with_y_axis_min(0.0) } else { layout });
-        plots.push(panel);
-    }
-    let notes = notes(experiment, table);
-    plots.push(vec![Plot::Text(TextPlot::new().with_body(&notes).with_font_size(12).with_padding(4.0))]);
-    layouts.push(Layout::auto_from_plots(&plots[2]));
-    let legend = names.iter().zip(&colours).map(|(name, colour)| LegendEntry {
-        label: name.clone(),
-        color: colour.clone(),
-        shape: LegendShape::Line,
-        dasharray: None,
-    });
-    let scene = Panels::new(2, 2)
-        .with_title(&experiment.title)
-        .with_structure(vec![vec![0], vec![1], vec![2, 3]])
-        .with_plots(plots)
-        .with_layouts(layouts)
-        .with_cell_size(440.0, 330.0)
-        .with_row_height(1, 30.0 + 19.0 * notes.lines().count() as f64)
-        .with_shared_legend_entries(legend.collect())
-        .with_shared_legend_right_top()
-        .render();
-    let svg = SvgBackend::default().render_scene(&scene);
-    write_beside(&folder.join(format!("{}.svg", experiment.name)), |file| file.write_all(svg.as_bytes()))?;
-    let png = PngBackend::new().with_scale(2.0).render_scene(&scene).map_err(|reason| Error::Picture { reason })?;
-    write_beside(&folder.join(format!("{}.png", experiment.name)), |file| file.write_all(&png))?;
-    Ok(())
+    let styles = styles(&names);
+    let drawing = Drawing {
+        title: experiment.title.clone(),
+        keys: names.iter().zip(&styles).map(|(name, style)| key(&format!("l {style}"), name)).collect(),
+        plots: vec![
+            plot(experiment, table, Figure::Accuracy, "accuracy", &styles),
+            plot(experiment, table, Figure::TaskShare, "picks from the task", &styles),
+        ],
+        notes: notes(experiment, table),
+    };
+    let svg = drawing.render().map_err(|error| Error::Picture { reason: error.to_string() })?;
+    Ok(write_beside(&folder.join(format!("{}.svg", experiment.name)), |file| file.write_all(svg.as_bytes()))?)
 }
 
-fn colours(names: &[String]) -> Vec<String> {
+fn styles(names: &[String]) -> Vec<&'static str> {
     let mut others = OTHERS.into_iter().cycle();
-    let mut colour = |name: &String| {
-        let own = RULE_COLOURS.into_iter().find(|(rule, _)| rule == name).map(|(_, colour)| colour);
-        own.or_else(|| others.next()).expect("a cycle never ends").to_owned()
+    let mut style = |name: &String| {
+        let own = RULE_STYLES.into_iter().find(|(rule, _)| rule == name).map(|(_, style)| style);
+        own.or_else(|| others.next()).expect("a cycle never ends")
     };
-    names.iter().map(&mut colour).collect()
+    names.iter().map(&mut style).collect()
 }
 
-/// Draws the mean and one standard error over the number of picks.
-fn curves(series: &[SeriesName], table: &ResultTable, figure: Figure, colours: &[String]) -> Vec<Plot> {
-    let line = |(series, colour): (&SeriesName, &String)| {
-        let curve = table.curve(series, figure);
-        let percent = |y: f64| 100.0 * y;
-        let line = LinePlot::new()
-            .with_data(curve.iter().map(|point| (point.picks as f64, percent(point.mean))))
-            .with_color(colour)
-            .with_stroke_width(2.0)
-            .with_band(
-                curve.iter().map(|point| percent(point.mean - point.error)),
-                curve.iter().map(|point| percent(point.mean + point.error)),
-            );
-        // Dashes leave a line below it visible.
-        Plot::Line(if series.line == RANDOM { line.with_dashed() } else { line })
+fn plot(experiment: &Experiment, table: &ResultTable, figure: Figure, title: &str, styles: &[&'static str]) -> Plot {
+    let values = values(experiment);
+    let mut lines = match experiment.varies() {
+        Some(_) => final_values(experiment, table, figure, &values, styles),
+        None => curves(experiment, table, figure, styles),
     };
-    let (random, others): (Vec<_>, Vec<_>) = series.iter().zip(colours).partition(|(series, _)| series.line == RANDOM);
-    others.into_iter().chain(random).map(line).collect()
+    lines.sort_by_key(|(style, _)| *style == RANDOM);
+    let points = || lines.iter().flat_map(|(_, points)| points);
+    let least = if figure == Figure::TaskShare { 0.0 } else { 100.0 };
+    let low = points().map(|&(_, mean, error)| mean - error).fold(least, f64::min);
+    let high = points().map(|&(_, mean, error)| mean + error).fold(low, f64::max);
+    let y = rounded([low.max(0.0), high], 5);
+    let mut plot = match experiment.varies() {
+        Some(varied) => {
+            let title = format!("{title} at the end, %");
+            let mut plot = Plot::new(&title, "", SIZE, [0.5, values.len() as f64 + 0.5], y, varied);
+            plot.categories(&values);
+            plot
+        }
+        None => {
+            let picks = points().map(|&(x, ..)| x).fold(0.0, f64::max);
+            Plot::new(&format!("{title}, %"), "", SIZE, [0.0, picks], y, "examples picked")
+        }
+    };
+    for (style, points) in &lines {
+        let spread: Vec<_> = points.iter().map(|&(x, mean, error)| (x, mean - error, mean + error)).collect();
+        match experiment.varies() {
+            Some(_) => plot.error_bars(&format!("bars {style}"), &spread),
+            None => plot.band(&format!("shade {style}"), &spread),
+        };
+    }
+    for (style, points) in &lines {
+        let line: Vec<_> = points.iter().map(|&(x, mean, _)| (x, mean)).collect();
+        plot.line(&format!("l {style}"), &line);
+    }
+    plot
 }
 
-/// Draws the values after the last round over the varied argument, one line per line of the experiment. A line without a
-/// varied argument is horizontal.
-fn final_values(experiment: &Experiment, table: &ResultTable, figure: Figure, colours: &[String]) -> Vec<Plot> {
-    let (series, values) = (experiment.series(), values(experiment));
-    let mut plots = Vec::new();
-    for (line, colour) in experiment.lines.iter().zip(colours) {
+/// Returns the mean and the standard error over the number of picks.
+fn curves(experiment: &Experiment, table: &ResultTable, figure: Figure, styles: &[&'static str]) -> Vec<Line> {
+    let line = |(series, &style): (SeriesName, &&'static str)| {
+        let curve = table.curve(&series, figure);
+        let points = curve.iter().map(|point| (point.picks as f64, 100.0 * point.mean, 100.0 * point.error));
+        (style, points.collect())
+    };
+    experiment.series().into_iter().zip(styles).map(line).collect()
+}
+
+/// Returns the values after the last round for each value of the varied argument, one line per line of the experiment. A
+/// line without a varied argument is horizontal.
+fn final_values(
+    experiment: &Experiment,
+    table: &ResultTable,
+    figure: Figure,
+    values: &[String],
+    styles: &[&'static str],
+) -> Vec<Line> {
+    let series = experiment.series();
+    let mut lines = Vec::new();
+    for (line, &style) in experiment.lines.iter().zip(styles) {
         let end = |value: &String| {
             let of =
                 |series: &&SeriesName| series.line == line.name && (series.value == *value || series.value.is_empty());
             table.mean(series.iter().find(of)?, figure, Period::End)
         };
-        let points: Vec<(f64, f64, f64)> = (1..)
-            .zip(&values)
-            .filter_map(|(x, value)| end(value).map(|(mean, error)| (f64::from(x), 100.0 * mean, 100.0 * error)))
-            .collect();
-        let plot = LinePlot::new()
-            .with_data(points.iter().map(|&(x, mean, _)| (x, mean)))
-            .with_y_err(points.iter().map(|&(.., error)| error))
-            .with_color(colour)
-            .with_stroke_width(2.0);
-        plots.push(Plot::Line(plot));
+        let points = (1..)
+            .zip(values)
+            .filter_map(|(x, value)| end(value).map(|(mean, error)| (f64::from(x), 100.0 * mean, 100.0 * error)));
+        lines.push((style, points.collect()));
     }
-    plots
+    lines
 }
 
 /// Returns the values of the varied argument, in the order of the experiment.
@@ -148,56 +146,12 @@ fn values(experiment: &Experiment) -> Vec<String> {
     values
 }
 
-fn layout(experiment: &Experiment, panel: &[Plot]) -> Layout {
-    let layout = Layout::auto_from_plots(panel);
-    match experiment.varies() {
-        Some(what) => {
-            let values = values(experiment);
-            let end = values.len() as f64 + 0.5;
-            layout.with_x_label(what).with_x_axis_min(0.5).with_x_axis_max(end).with_x_categories(values)
-        }
-        None => layout.with_x_label("examples picked"),
-    }
-}
-
-/// Extends the range of the y axis to the error bars, which kuva does not include.
-fn with_error_range(layout: Layout, panel: &[Plot]) -> Layout {
-    let lines = panel.iter().filter_map(|plot| if let Plot::Line(line) = plot { Some(line) } else { None });
-    let points = lines.flat_map(|line| &line.data);
-    let (low, high) = points.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
-        let (below, above) = point.y_err.unwrap_or_default();
-        (low.min(point.y - below), high.max(point.y + above))
-    });
-    if low > high {
-        return layout;
-    }
-    let step = if high - low > 20.0 { 5.0 } else { 1.0 };
-    let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
-    layout.with_y_axis_min(low).with_y_axis_max(high.max(low + step))
-}
-
-fn notes(experiment: &Experiment, table: &ResultTable) -> String {
+fn notes(experiment: &Experiment, table: &ResultTable) -> Vec<String> {
     let spread = match table.seeds() {
         1 => "One seed.".to_owned(),
         seeds => format!("Mean and one standard error over {seeds} seeds."),
     };
     let first =
         if experiment.paper.is_empty() { spread } else { format!("{} of the paper. {spread}", experiment.paper) };
-    std::iter::once(&first).chain(&experiment.notes).map(|note| wrapped(note)).collect::<Vec<_>>().join("\n")
-}
-
-/// Wraps a note to the width of the panels.
-fn wrapped(note: &str) -> String {
-    const MOST: usize = 95;
-    let mut lines = vec![String::new()];
-    for word in note.split(' ') {
-        let line = lines.last_mut().expect("there is at least one line");
-        if line.chars().count() + word.chars().count() > MOST {
-            lines.push(word.to_owned());
-        } else {
-            line.push_str(if line.is_empty() { "" } else { " " });
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
+    std::iter::once(first).chain(experiment.notes.iter().cloned()).collect()
 }

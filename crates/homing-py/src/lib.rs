@@ -64,6 +64,7 @@ fn _homing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(argument::threads, module)?)?;
     module.add_function(wrap_pyfunction!(select::select, module)?)?;
     module.add_function(wrap_pyfunction!(diagnose::diagnose, module)?)?;
+    module.add_function(wrap_pyfunction!(pages::curves, module)?)?;
     module.add_function(wrap_pyfunction!(write::check_output, module)?)?;
     module.add_function(wrap_pyfunction!(write::write_page, module)?)?;
     theory::add(module)

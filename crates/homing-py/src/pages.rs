@@ -58,6 +58,12 @@ pub fn selection_page(py: Python<'_>, page: SelectionPage<'_>, threads: Option<u
     py.detach(|| render(&report)).map_err(report_error)
 }
 
+/// Draws the curves of a selection for a notebook.
+#[pyfunction]
+pub fn curves(information: Vec<f64>, variance_left: Option<Vec<f64>>) -> PyResult<String> {
+    homing_report::curves(&information, variance_left.as_deref()).map_err(report_error)
+}
+
 /// Phrases advice with the names of Python's arguments.
 fn advice(advice: Advice) -> String {
     match advice {

@@ -244,7 +244,7 @@ def test_the_result(pool, targets, tmp_path, monkeypatch):
         with pytest.raises(ImportError, match="pip install pandas"):
             made.to_pandas()
     html = made._repr_html_()
-    assert html.count("<tr>") == 13 and "<svg" in html and "and 3 more" in html
+    assert html.count("<tr>") == 13 and html.count("<figure") == 2 and "and 3 more" in html
     again = pickle.loads(pickle.dumps(made))
     assert again.indices.tolist() == made.indices.tolist()
     with pytest.raises(ValueError, match="pickled or copied"):

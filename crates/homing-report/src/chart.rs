@@ -106,7 +106,7 @@ fn line(name: &str, points: &[(f64, f64)], axis: &Axis, x: AxisScale, y: AxisSca
 }
 
 /// Pairs each value with its number of picks. A long series keeps evenly spaced values, including the first and the last.
-fn thin(values: &[f64]) -> Vec<(f64, f64)> {
+pub fn thin(values: &[f64]) -> Vec<(f64, f64)> {
     let kept = values.len().min(MAX_POINTS);
     (0..kept)
         .map(|n| n * (values.len() - 1) / (kept - 1).max(1))

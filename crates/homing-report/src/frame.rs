@@ -9,6 +9,9 @@ use super::scale::{Tick, tenth};
 /// Vertical space that a label takes.
 pub const LABEL_HEIGHT: f64 = 14.0;
 
+/// Approximate width of a character of a label.
+pub const CHARACTER: f64 = 6.6;
+
 /// Drawing area and the ticks on its axes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Frame {
@@ -30,6 +33,11 @@ pub fn line(points: impl IntoIterator<Item = [f64; 2]>) -> String {
 /// Returns an SVG path with a dot at each point; dots are round if the line caps are.
 pub fn dots(points: impl IntoIterator<Item = [f64; 2]>) -> String {
     shapes(points, |_| ("M", "h0"))
+}
+
+/// Returns an SVG path with a diamond around each point.
+pub fn diamonds(points: impl IntoIterator<Item = [f64; 2]>) -> String {
+    shapes(points, |_| ("M", "m0-5l5 5-5 5-5-5z"))
 }
 
 fn shapes(

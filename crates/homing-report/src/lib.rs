@@ -9,9 +9,11 @@
 mod chart;
 pub mod diagnosis;
 mod error;
+mod figure;
 mod format;
 pub mod frame;
 mod map;
+mod notebook;
 mod page;
 mod plot;
 pub mod plots;
@@ -27,6 +29,8 @@ use serde::Serialize;
 
 pub use chart::{Axis, Chart, chart_at};
 pub use error::{Error, Result};
+pub use figure::Figure;
+pub use notebook::curves;
 pub use selection::RowDetails;
 pub use thumbnail::Thumbnail;
 
@@ -239,7 +243,9 @@ pub fn render_page(template: &str, page: impl Serialize) -> Result<String> {
     pages.add_template("report.css", include_str!("report.css"))?;
     pages.add_template("report.js", include_str!("report.js"))?;
     pages.add_template("diagnosis.css", include_str!("diagnosis.css"))?;
-    // minijinja escapes the variables of templates whose names end in .html.
+    pages.add_template("plot.css", include_str!("plot.css"))?;
+    pages.add_template("figure.css", include_str!("figure.css"))?;
+    // minijinja escapes the variables of templates whose names end in .html or .xml.
     pages.add_template("base.html", include_str!("base.html"))?;
     pages.add_template("facts.html", include_str!("facts.html"))?;
     pages.add_template("chart.html", include_str!("chart.html"))?;
@@ -250,6 +256,8 @@ pub fn render_page(template: &str, page: impl Serialize) -> Result<String> {
     pages.add_template("experiment.css", include_str!("experiment.css"))?;
     pages.add_template("plots.html", include_str!("plots.html"))?;
     pages.add_template("experiment.html", include_str!("experiment.html"))?;
+    pages.add_template("figure.xml", include_str!("figure.xml"))?;
+    pages.add_template("notebook.html", include_str!("notebook.html"))?;
     Ok(pages.get_template(template)?.render(Serde(page))?)
 }
 

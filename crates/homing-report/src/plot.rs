@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::frame::{self, Frame};
-use crate::scale::{AxisScale, tenth};
+use crate::format::clip;
+use crate::frame::{self, CHARACTER, Frame};
+use crate::scale::{AxisScale, Tick, tenth};
 
 const LEFT: f64 = 40.0;
 const TOP: f64 = 8.0;
@@ -23,8 +24,8 @@ pub struct Plot {
     note: String,
     #[serde(flatten)]
     frame: Frame,
-    /// Path of the area to which marks are clipped.
-    clip: String,
+    /// Area to which marks are clipped: left, top, width and height.
+    clip: [f64; 4],
     x_label: String,
     marks: Vec<PlotMark>,
     numbers: Vec<Label>,
@@ -61,8 +62,7 @@ impl Plot {
         let right = size.width - RIGHT - size.names;
         let bottom = size.height - BOTTOM;
         let scales = (AxisScale::new(x, [LEFT, right]), AxisScale::new(y, [bottom, TOP]));
-        let clip =
-            format!("M{} {}H{}V{}H{}Z", LEFT - STROKE, TOP - STROKE, right + STROKE, bottom + STROKE, LEFT - STROKE);
+        let clip = [LEFT - STROKE, TOP - STROKE, right - LEFT + 2.0 * STROKE, bottom - TOP + 2.0 * STROKE];
         Self {
             title: title.into(),
             note: note.into(),
@@ -75,7 +75,7 @@ impl Plot {
                 top: TOP,
                 bottom,
                 x_ticks: scales.0.ticks(5, |value, decimals| format!("{value:.decimals$}")),
-                y_ticks: scales.1.ticks(4, |value, decimals| format!("{value:.decimals$}")),
+                y_ticks: scales.1.ticks(5, |value, decimals| format!("{value:.decimals$}")),
             },
             x_label: x_label.into(),
             marks: Vec::new(),
@@ -83,6 +83,29 @@ impl Plot {
             names: Vec::new(),
             scales,
         }
+    }
+
+    /// Returns the width and the height.
+    pub fn size(&self) -> (f64, f64) {
+        (self.frame.width, self.frame.height)
+    }
+
+    /// Replaces the numbers of the horizontal axis by names at 1, 2, 3, …; names are cut to the space between them.
+    pub fn categories(&mut self, names: &[String]) -> &mut Self {
+        let room = ((self.frame.right - self.frame.left) / names.len().max(1) as f64 / CHARACTER) as usize;
+        let tick = |(x, name): (i32, &String)| Tick {
+            at: self.scales.0.at(f64::from(x)),
+            label: clip(name, room.saturating_sub(2).max(1)),
+        };
+        self.frame.x_ticks = (1..).zip(names).map(tick).collect();
+        self
+    }
+
+    /// Removes the numbers of both axes.
+    pub fn without_ticks(&mut self) -> &mut Self {
+        self.frame.x_ticks.clear();
+        self.frame.y_ticks.clear();
+        self
     }
 
     fn at(&self, (x, y): (f64, f64)) -> [f64; 2] {
@@ -117,6 +140,17 @@ impl Plot {
         self.mark(class, d)
     }
 
+    /// Adds error bars, given as (x, low, high).
+    pub fn error_bars(&mut self, class: &str, points: &[(f64, f64, f64)]) -> &mut Self {
+        let d = points.iter().fold(String::new(), |mut d, &(x, low, high)| {
+            let ([x, low], [_, high]) = (self.at((x, low)), self.at((x, high)));
+            let left = tenth(x - 4.0);
+            write!(d, "M{left} {low}h8M{x} {low}V{high}M{left} {high}h8").expect("writing to a string cannot fail");
+            d
+        });
+        self.mark(class, d)
+    }
+
     /// Adds a vertical strip over the full height.
     pub fn strip(&mut self, class: &str, x: [f64; 2]) -> &mut Self {
         let ([left, right], top, bottom) = (x.map(|x| self.scales.0.at(x)), self.frame.top, self.frame.bottom);
@@ -131,6 +165,11 @@ impl Plot {
 
     pub fn dots(&mut self, class: &str, points: &[(f64, f64)]) -> &mut Self {
         let d = frame::dots(points.iter().map(|&point| self.at(point)));
+        self.mark(class, d)
+    }
+
+    pub fn diamonds(&mut self, class: &str, points: &[(f64, f64)]) -> &mut Self {
+        let d = frame::diamonds(points.iter().map(|&point| self.at(point)));
         self.mark(class, d)
     }
 
@@ -181,10 +220,20 @@ mod tests {
         let mut plot = Plot::new("t", "", size, [0.0, 10.0], [0.0, 1.0], "x");
         plot.line("a", &[(0.0, 0.0), (10.0, 1.0)]).heat(2, &[0.0, 1.0, 0.5, f64::NAN]);
         assert_eq!(plot.marks[0].d, "M40 108L140 8");
-        assert_eq!(plot.clip, "M38 6H142V110H38Z", "lines along the edges are not clipped");
+        assert_eq!(plot.clip, [38.0, 6.0, 104.0, 104.0], "lines along the edges are not clipped");
         let shades: Vec<&str> = plot.marks[1..].iter().map(|mark| &*mark.class).collect();
         assert_eq!(shades, ["heat h0", "heat h6", "heat h11"]);
         assert!(plot.marks[1].d.starts_with("M40 58h50.3"), "{}", plot.marks[1].d);
+    }
+
+    #[test]
+    fn categories_and_error_bars_by_hand() {
+        let size = Size { width: 150.0, height: 142.0, names: 0.0 };
+        let mut plot = Plot::new("t", "", size, [0.5, 2.5], [0.0, 1.0], "x");
+        plot.categories(&["one".into(), "a long name".into()]).error_bars("bars", &[(1.0, 0.2, 0.6)]);
+        let ticks: Vec<(f64, &str)> = plot.frame.x_ticks.iter().map(|tick| (tick.at, &*tick.label)).collect();
+        assert_eq!(ticks, [(65.0, "one"), (115.0, "a lon…")]);
+        assert_eq!(plot.marks[0].d, "M61 88h8M65 88V48M61 48h8");
     }
 
     #[test]

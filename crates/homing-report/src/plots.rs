@@ -45,22 +45,24 @@ pub struct Section {
 /// Entry of a legend.
 #[derive(Debug, Clone, Serialize)]
 pub struct Key {
-    pub class: &'static str,
+    pub class: String,
     pub d: &'static str,
-    pub text: &'static str,
+    pub text: String,
     pub shade: bool,
 }
 
 /// Returns a legend entry with the line, dot or bar that the class is drawn with.
-pub fn key(class: &'static str, text: &'static str) -> Key {
+pub fn key(class: &str, text: &str) -> Key {
     let d = if class.starts_with("between") || class.starts_with("wider") {
         "M0 1H26V11H0Z"
     } else if class.contains("dots") || class == "obs" {
         "M13 6h0"
+    } else if class.starts_with("diamonds") {
+        "M13 1l5 5-5 5-5-5z"
     } else {
         "M0 6H26"
     };
-    Key { class, d, text, shade: false }
+    Key { class: class.into(), d, text: text.into(), shade: false }
 }
 
 /// Pictures side by side, with the text that describes them.

@@ -34,6 +34,15 @@ pub struct Tick {
     pub label: String,
 }
 
+/// Extends the domain to round numbers, about `count` steps apart.
+pub fn rounded([low, high]: [f64; 2], count: usize) -> [f64; 2] {
+    let (values, _) = ticks([low, high], count);
+    let &[first, second, ..] = &values[..] else { return [low, high] };
+    let (step, last) = (second - first, values[values.len() - 1]);
+    let slack = 1e-6 * step;
+    [if low < first - slack { first - step } else { first }, if high > last + slack { last + step } else { last }]
+}
+
 /// Returns multiples of 1, 2 or 5 × 10ⁿ within the domain, and the number of decimals that distinguishes them.
 pub fn ticks([low, high]: [f64; 2], count: usize) -> (Vec<f64>, usize) {
     let rough = (high - low) / count.max(1) as f64;
@@ -72,6 +81,14 @@ mod tests {
         assert_eq!(ticks([-4.7, 4.7], 4).0, [-4.0, -2.0, 0.0, 2.0, 4.0]);
         assert_eq!(ticks([0.0, 95.0], 3).0, [0.0, 20.0, 40.0, 60.0, 80.0]);
         assert_eq!(ticks([0.0, 0.0031], 4), (vec![0.0, 0.001, 0.002, 0.003], 3));
+    }
+
+    #[test]
+    fn a_rounded_domain_holds_the_domain() {
+        assert_eq!(rounded([13.0, 86.0], 5), [0.0, 100.0]);
+        assert_eq!(rounded([0.0, 51.0], 5), [0.0, 60.0]);
+        assert_eq!(rounded([0.0, 1.0], 5), [0.0, 1.0]);
+        assert_eq!(rounded([2.0, 2.0], 5), [2.0, 2.0]);
     }
 
     #[test]

@@ -54,7 +54,7 @@ enum Command {
     /// Run an experiment, or continue an interrupted one.
     #[command(before_help = RUN_EXAMPLES)]
     Run(Run),
-    /// Draw the results of an experiment again, as SVG and PNG.
+    /// Draw the results of an experiment again, as SVG.
     #[command(before_help = PLOT_EXAMPLES)]
     #[cfg(feature = "train")]
     Plot(grid::ResultOptions),

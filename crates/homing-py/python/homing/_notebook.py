@@ -5,20 +5,18 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+from homing import _homing
 
 if TYPE_CHECKING:
     from homing._selection import Selection
 
 _SHOWN = 12
-_WIDTH, _HEIGHT = 300, 120
 
 _STYLE = """<style>
 .homing{font:13px/1.45 system-ui,sans-serif;max-width:680px}
-.homing .charts{display:flex;gap:24px;flex-wrap:wrap;margin:8px 0}
-.homing figure{margin:0}.homing figcaption{opacity:.7;font-size:12px}
-.homing svg{display:block;overflow:visible}
+.homing .curves{display:flex;gap:16px;flex-wrap:wrap;margin:8px 0}
+.homing figure{margin:0;flex:0 1 330px}.homing figure>svg{display:block;width:100%;overflow:visible}
+.homing figcaption{font-size:12px}.homing h3{display:inline;font-size:inherit;margin:0 .6em 0 40px}.homing .note{opacity:.7}
 .homing table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 .homing th{text-align:right;font-weight:600;opacity:.7;padding:2px 12px 2px 0}
 .homing td{text-align:right;padding:2px 12px 2px 0;border-top:1px solid rgba(128,128,128,.25)}
@@ -33,32 +31,13 @@ def selection_html(picks: Selection) -> str:
     head = f"<b>{len(picks):,} of {picks.rows:,} rows</b> by <code>{escape(picks.rule)}</code>, ρ = {picks.noise_std:.3g}"
     if picks.ended != "count":
         head += f" (ended by {escape(picks.ended)})"
-    charts = ""
-    if len(picks) > 1:
-        charts = _chart(picks.information, 0.0, f"information: {picks.information[-1]:.3g} nats", "#3572b0")
-        if picks.variance_left is not None:
-            charts += _chart(picks.variance_left, 1.0, f"variance left: {picks.variance_left[-1]:.1%}", "#b5542c")
-    return frame(f'<p>{head}</p><div class="charts">{charts}</div>{_table(picks)}')
+    curves = _homing.curves(picks.information, picks.variance_left) if len(picks) > 1 else ""
+    return frame(f'<p>{head}</p><div class="curves">{curves}</div>{_table(picks)}')
 
 
 def frame(content: str) -> str:
     """Wraps content in the style that all outputs share."""
     return f'<div class="homing">{_STYLE}{content}</div>'
-
-
-def _chart(values: npt.NDArray[np.float64], start: float, caption: str, colour: str) -> str:
-    """Renders a curve over the picks, starting with the value before the first pick."""
-    line = np.concatenate([[start], values])
-    line = line[:: max(1, len(line) // 400)]
-    top = float(max(line.max(), 1e-300))
-    points = zip(np.linspace(0, _WIDTH, len(line)), _HEIGHT - line / top * _HEIGHT)
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return (
-        f'<figure><svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{escape(caption)}">'
-        f'<line x1="0" y1="{_HEIGHT}" x2="{_WIDTH}" y2="{_HEIGHT}" stroke="currentColor" stroke-opacity=".3"/>'
-        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/></svg>'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-    )
 
 
 def _table(picks: Selection) -> str:

@@ -126,7 +126,7 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, options: &GridOptions) -> 
     draw(&experiment, &results, out)?;
     show::print(&experiment, &results)?;
     let name = out.join(&experiment.name);
-    writeln!(terminal::stdout(), "The results are in {0}.csv, {0}.svg and {0}.png.", name.display())?;
+    writeln!(terminal::stdout(), "The results are in {0}.csv and {0}.svg.", name.display())?;
     Ok(())
 }
 
@@ -139,7 +139,7 @@ fn as_of_finetune(error: &anyhow::Error) -> anyhow::Error {
 fn guard(name: &str, experiment: &Experiment, cells: &[GridCell], out: &Path) -> Result<()> {
     let files: BTreeSet<&Path> = cells.iter().flat_map(|cell| &cell.files).map(PathBuf::as_path).collect();
     let paths = files.into_iter().fold(Paths::new().reads(Path::new(name)), Paths::reads);
-    let tables = ["csv", "svg", "png"].map(|kind| out.join(format!("{}.{kind}", experiment.name)));
+    let tables = ["csv", "svg"].map(|kind| out.join(format!("{}.{kind}", experiment.name)));
     let outputs = tables.into_iter().chain([out.join("cells")]);
     Ok(outputs.fold(paths, |paths, output| paths.writes("--out", &*output)).check()?)
 }
@@ -165,12 +165,11 @@ fn earlier(written: &Path, experiment: &Experiment) -> Result<Option<ResultTable
 
 pub fn plot(options: &ResultOptions) -> Result<()> {
     let (experiment, results) = options.open()?;
-    let pictures = ["svg", "png"].map(|kind| options.out.join(format!("{}.{kind}", experiment.name)));
+    let picture = options.out.join(format!("{}.svg", experiment.name));
     let paths = Paths::new().reads(Path::new(&options.name)).reads(&*table(&options.out, &experiment));
-    pictures.iter().fold(paths, |paths, picture| paths.writes("--out", &**picture)).check()?;
+    paths.writes("--out", &*picture).check()?;
     draw(&experiment, &results, &options.out)?;
-    let name = options.out.join(&experiment.name);
-    writeln!(terminal::stdout(), "The plots are in {0}.svg and {0}.png.", name.display())?;
+    writeln!(terminal::stdout(), "The plots are in {}.", picture.display())?;
     Ok(())
 }
 

@@ -78,7 +78,7 @@ pub fn page() -> Result<Page> {
     let keys = vec![
         key("pool-dots", "pool S"),
         key("target-dots", "targets A"),
-        Key { class: "", d: "", text: "variance, from 0 to 1", shade: true },
+        Key { shade: true, ..key("", "variance, from 0 to 1") },
     ];
     let section =
         Section { title: "Where ITL picks".into(), note, columns: 2, plots, keys, table, ..Section::default() };
