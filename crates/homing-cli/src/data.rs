@@ -34,7 +34,7 @@ enum Command {
         /// Folder for its files; by default, a folder with the name of the data set.
         #[arg(short, long, value_name = "FOLDER")]
         out: Option<PathBuf>,
-        /// Print no progress.
+        /// Print only errors and the result.
         #[arg(long, short)]
         quiet: bool,
     },

@@ -55,7 +55,7 @@ pub struct Arguments {
     /// embeddings only, which is written block by block.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     out: PathBuf,
-    /// Print no progress.
+    /// Print only errors and the result.
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }

@@ -109,7 +109,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
         explain_targets(&model, &targets, arguments, &files, |target| left[target], |row| row)?
     };
     whole.check_read()?;
-    files.found(&Options::of::<Arguments>()).into_iter().for_each(note);
+    files.notes(&Options::of::<Arguments>()).into_iter().for_each(note);
     let mut out = terminal::stdout();
     match arguments.format {
         OutputFormat::Json => terminal::print_json(&explanations)?,

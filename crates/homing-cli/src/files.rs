@@ -147,8 +147,27 @@ impl TaskFiles {
         Ok(Self { pool_file, target_file, observed_rows, observed_points, forbidden, group_names, groups, mean })
     }
 
-    /// Says which columns of numbers make up the embeddings, if they were found automatically.
-    pub fn found(&self, options: &Options) -> Option<String> {
+    /// Says how the columns were understood: which make up the embeddings, if they were found automatically, and which
+    /// numbers of the targets are ignored.
+    pub fn notes(&self, options: &Options) -> Vec<String> {
+        self.found(options).into_iter().chain(self.ignored()).collect()
+    }
+
+    fn ignored(&self) -> Option<String> {
+        let targets = &self.target_file.as_ref()?.pool;
+        let names: Vec<String> = targets.ignored_numbers().iter().map(|name| format!("'{name}'")).collect();
+        let (path, one) = (targets.path().display(), names.len() == 1);
+        (!names.is_empty()).then(|| {
+            format!(
+                "warning: {} {} of {path} {} ignored, because the pool's embedding has no such column",
+                if one { "the column" } else { "the columns" },
+                names.join(", "),
+                if one { "is" } else { "are" },
+            )
+        })
+    }
+
+    fn found(&self, options: &Options) -> Option<String> {
         const SHOWN: usize = 6;
         let of = |file: &PoolFile| {
             let names = file.pool.side_by_side();

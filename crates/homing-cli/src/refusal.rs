@@ -8,10 +8,17 @@ mod training;
 use std::fmt::Display;
 
 use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use homing_pool::Remedy;
 
 /// What is wrong with the arguments, with the parser's suggestion but without the usage that follows.
 pub fn of_arguments(error: &clap::Error) -> String {
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(typed))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && typed.parse::<f64>().is_ok()
+    {
+        return format!("'{typed}' is negative, but only numbers from 0 are allowed there; give another number");
+    }
     let text = error.to_string();
     let paragraph: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
     let sentence = paragraph.join(" ");

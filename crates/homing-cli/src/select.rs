@@ -54,7 +54,7 @@ pub struct Arguments {
     /// File for an HTML page that shows the picks and the reasons for them.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
-    /// Print nothing except errors.
+    /// Print only errors and the result: the picks, unless --out names a file for them.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
     /// Also print the number of passes over the pool, and whether it was mapped, read or held in memory.
@@ -172,7 +172,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let outcome = Outcome { arguments, files: &files, task: &task, plan: &plan, selection: &selection, times };
     let reporting = outcome.write()?;
     if !arguments.quiet {
-        files.found(&Options::of::<Arguments>()).into_iter().for_each(note);
+        files.notes(&Options::of::<Arguments>()).into_iter().for_each(note);
         note(outcome.summary());
         note(outcome.times(reporting));
         warning.into_iter().for_each(note);
@@ -241,7 +241,6 @@ impl Outcome<'_> {
                 terminal::print_data(&csv)?;
             }
             Some(out) => write_picks(out, &selection.picks, pool.rows(), ids)?,
-            None if arguments.quiet => {}
             None => writeln!(terminal::stdout(), "{}", picks_table(&selection.picks, |row| files.pool_file.id(row)))?,
         }
         let Some(path) = &arguments.report else { return Ok(None) };

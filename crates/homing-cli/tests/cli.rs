@@ -215,6 +215,9 @@ fn the_report_stands_alone_and_the_closing_line_tells() {
     }
     assert!(!page.contains("http://") && !page.contains("https://"), "nothing is fetched");
     let quiet = folder.homing(&format!("{SELECT} -n 5 --quiet"));
+    let shown = String::from_utf8(quiet.stdout).unwrap();
+    assert!(shown.contains("doc-") && quiet.stderr.is_empty(), "quiet leaves only the result: {shown}");
+    let quiet = folder.homing(&format!("{SELECT} -n 5 --quiet --out quiet.csv"));
     assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty());
 }
 
@@ -254,12 +257,20 @@ fn columns_that_were_not_named_are_told_and_the_targets_match_them_by_name() {
     assert!(output.status.success(), "{said}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), want);
     assert!(said.contains("p.csv: the embedding consists of the 2 columns of numbers 'x', 'y';"), "{said}");
+    assert!(said.contains("warning: the column 'extra' of u.csv is ignored"), "{said}");
     let output = folder.homing("select p.csv --rule undirected-itl -n 1 --out -");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("3 columns of numbers 'x', 'stars', 'y'") && said.contains("--label-column"), "{said}");
     folder.refuses("select p.csv --targets t.csv -n 1", &["t.csv lacks 'stars'", "--label-column"]);
     folder.write("text.csv", "x,y\n1,0\nhigh,1\n");
     folder.refuses("select t.csv --targets text.csv -n 1", &["'x' of text.csv is text", "numbers"]);
+    folder.write("blank.csv", "x,y\n1,\n");
+    folder.refuses("select t.csv --targets blank.csv -n 1", &["row 0 of blank.csv has no value in column 'y'", "fill"]);
+    folder.refuses("select t.csv --targets t.csv -n -1", &["'-1' is negative", "give another number"]);
+    folder.refuses(
+        "select t.csv --targets t.csv -n 1 --out none/p.csv",
+        &["its folder does not exist; create the folder"],
+    );
 }
 
 #[test]

@@ -138,8 +138,7 @@ impl ArrowTable {
     /// Adds a batch of the chosen columns; `row` is the number of its first row in the file at `path`.
     pub(crate) fn push(&mut self, path: &Path, row: usize, batch: &RecordBatch) -> Result<()> {
         let columns = BatchColumns { path, row, fields: &self.fields, batch };
-        let Layout { embedding, probabilities, id, group, label, blank_labels, numbers, side_by_side: _ } =
-            &self.layout;
+        let Layout { embedding, probabilities, id, group, label, blank_labels, numbers, .. } = &self.layout;
         let TableBuilder { embeddings, probabilities: classes, ids, groups, labels, numbers: number_columns, budget } =
             &mut self.builder;
         match embedding {

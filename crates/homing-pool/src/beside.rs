@@ -115,7 +115,7 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     });
     // A message with the name of the temporary file would confuse users.
     made.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => io::Error::new(error.kind(), "its folder does not exist"),
+        io::ErrorKind::NotFound => error,
         io::ErrorKind::PermissionDenied => io::Error::new(error.kind(), "its folder is not writable"),
         io::ErrorKind::NotADirectory => io::Error::new(error.kind(), "its parent is not a folder"),
         kind => io::Error::from(kind),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::layout::{Column, Embedding, Role};
+use crate::layout::{BLANK, Column, Embedding, Role};
 use crate::message::quoted;
 use crate::{Error, Result};
 
@@ -189,6 +189,9 @@ impl<'a> ColumnChooser<'a> {
         }
         let number = |name: &String| match self.named(name)? {
             position if self.columns[position].role == Role::Number => Ok(position),
+            position if self.columns[position].kind == BLANK => {
+                Err(Error::Null { path: self.path.to_owned(), row: 0, column: quoted(name) })
+            }
             position => Err(self.wrong(position, "the pool's embedding has numbers there")),
         };
         names.iter().map(number).collect()

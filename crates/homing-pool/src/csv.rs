@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::chooser::is_index;
 use crate::format::{Beginning, FormatReader};
-use crate::layout::{Column, Embedding, Layout, Role};
+use crate::layout::{BLANK, Column, Embedding, Layout, Role};
 use crate::memory_budget::MemoryBudget;
 use crate::message::quoted;
 use crate::pool::Contents;
@@ -88,6 +88,7 @@ fn read(path: &Path, bytes: &Bytes, separator: Option<u8>, options: &ReadOptions
     let mut layout = layout?;
     if !headed {
         layout.side_by_side.clear();
+        layout.ignored_numbers.clear();
     }
     let mut table = TextTable { path, columns: &columns, builder: TableBuilder::new(&layout), row: 0 };
     for record in &sample {
@@ -102,8 +103,9 @@ fn read(path: &Path, bytes: &Bytes, separator: Option<u8>, options: &ReadOptions
 
 pub(crate) fn sampled_column(name: &str, position: usize, sample: &[StringRecord]) -> Column {
     let cells = || sample.iter().filter_map(|record| record.get(position)).filter_map(filled);
-    let all = |is: fn(&str) -> bool| cells().next().is_some() && cells().all(is);
+    let all = |is: fn(&str) -> bool| cells().all(is);
     let (role, kind) = match () {
+        () if cells().next().is_none() => (Role::Text, BLANK),
         () if cells().next().is_some_and(is_list) => (Role::Floats, "lists"),
         () if all(|cell| number(cell).is_some()) => (Role::Number, "numbers"),
         () if all(|cell| number(cell).is_some() || has_decimal_comma(cell)) => (Role::Text, DECIMAL_COMMA),

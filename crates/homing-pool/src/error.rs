@@ -171,6 +171,9 @@ pub enum Error {
     /// The output cannot be written.
     #[error("{} cannot be written: {reason}; choose another place, or change its permissions", display_path(.path))]
     Write { path: PathBuf, reason: String },
+    /// The folder of an output does not exist.
+    #[error("{} cannot be written: its folder does not exist; create the folder", display_path(.path))]
+    NoFolder { path: PathBuf },
     /// A row was picked more than once, but the format has one line per row of the pool.
     #[error("{} cannot be written: row {row} was picked twice, but .parquet has one line per row of the pool; use .csv, .jsonl or .npy", display_path(.path))]
     PickedTwice { path: PathBuf, row: usize },
@@ -265,7 +268,11 @@ impl Error {
     }
 
     pub(crate) fn write(path: &Path, source: &io::Error) -> Self {
-        Error::Write { path: path.to_owned(), reason: source.to_string() }
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Error::NoFolder { path },
+            _ => Error::Write { path, reason: source.to_string() },
+        }
     }
 
     pub(crate) fn malformed(path: &Path, format: &'static str, detail: &(impl ToString + ?Sized)) -> Self {

@@ -100,6 +100,7 @@ fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &Read
         blank_labels: false,
         numbers: Vec::new(),
         side_by_side: Vec::new(),
+        ignored_numbers: Vec::new(),
     };
     let mut builder = TableBuilder::new(&bare);
     for (row, line) in lines.enumerate() {

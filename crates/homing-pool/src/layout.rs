@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::chooser::{ColumnChooser, IDS, LABELS, SCALAR};
+use crate::chooser::{ColumnChooser, IDS, LABELS, SCALAR, is_index};
 use crate::{ReadOptions, Result};
 
 /// What the values of a column can be used as.
@@ -31,6 +31,9 @@ pub(crate) struct Column {
     pub(crate) kind: String,
 }
 
+/// Kind of a column of text without values.
+pub(crate) const BLANK: &str = "blank";
+
 /// Columns that hold the embeddings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Embedding {
@@ -53,6 +56,8 @@ pub(crate) struct Layout {
     pub(crate) numbers: Vec<(String, usize)>,
     /// Names of the columns of the embedding, if it has several.
     pub(crate) side_by_side: Vec<String>,
+    /// Names of the columns of numbers that [`ReadOptions::side_by_side`] leaves out.
+    pub(crate) ignored_numbers: Vec<String>,
 }
 
 impl Layout {
@@ -86,8 +91,20 @@ impl Layout {
             Embedding::Column(_) => Vec::new(),
             Embedding::Wide(positions) => positions.iter().map(|&i| columns[i].name.clone()).collect(),
         };
+        let ignored = |(i, column): &(usize, &Column)| {
+            column.role == Role::Number
+                && !taken.contains(i)
+                && !is_index(&column.name)
+                && !side_by_side.contains(&column.name)
+        };
+        let named = !options.side_by_side.is_empty() && !side_by_side.is_empty();
+        let ignored_numbers = if named {
+            columns.iter().enumerate().filter(ignored).map(|(_, column)| column.name.clone()).collect()
+        } else {
+            Vec::new()
+        };
         let blank_labels = options.blank_labels;
-        Ok(Self { embedding, probabilities, id, group, label, blank_labels, numbers, side_by_side })
+        Ok(Self { embedding, probabilities, id, group, label, blank_labels, numbers, side_by_side, ignored_numbers })
     }
 
     /// Returns the layout for a table with only the chosen columns, and the positions of those columns in the whole table.
@@ -114,6 +131,7 @@ impl Layout {
             blank_labels: self.blank_labels,
             numbers: self.numbers.into_iter().map(|(name, position)| (name, new(position))).collect(),
             side_by_side: self.side_by_side,
+            ignored_numbers: self.ignored_numbers,
         };
         (layout, positions)
     }
@@ -122,7 +140,6 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chooser::is_index;
 
     fn columns(roles: &[(&str, Role)]) -> Vec<Column> {
         roles.iter().map(|&(name, role)| Column { name: name.to_owned(), role, kind: "a kind".to_owned() }).collect()
@@ -182,7 +199,7 @@ mod tests {
         let roles = [("c", Role::Number), ("a", Role::Number), ("b", Role::Number)];
         let layout = choose(&roles, &options(&["a", "c"])).unwrap();
         assert_eq!((layout.embedding, layout.label), (Embedding::Wide(vec![1, 0]), None));
-        assert_eq!(layout.side_by_side, ["a", "c"]);
+        assert_eq!((layout.side_by_side, layout.ignored_numbers), (vec!["a".into(), "c".into()], vec!["b".to_owned()]));
         let message = choose(&roles, &options(&["a", "d", "e"])).unwrap_err().to_string();
         assert!(message.starts_with("pool.parquet lacks 'd', 'e'"), "{message}");
         // If a column of lists exists, the names do not matter.

@@ -45,6 +45,8 @@ pub(crate) struct Contents {
     pub(crate) columns: RowColumns,
     /// Columns that the embeddings were made of, if they are several columns of a table with a header.
     pub(crate) side_by_side: Vec<String>,
+    /// Columns of numbers that do not belong to the requested embedding and have no other use.
+    pub(crate) ignored_numbers: Vec<String>,
 }
 
 /// Number of bytes at the start of a file that identify its format.
@@ -118,6 +120,11 @@ impl Pool {
     /// Returns the columns of numbers that the embeddings are made of; empty if they are one column or array.
     pub fn side_by_side(&self) -> &[String] {
         &self.contents.side_by_side
+    }
+
+    /// Returns the columns of numbers that [`ReadOptions::side_by_side`] leaves out and that have no other use.
+    pub fn ignored_numbers(&self) -> &[String] {
+        &self.contents.ignored_numbers
     }
 
     /// Returns the number of rows.

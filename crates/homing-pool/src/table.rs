@@ -133,7 +133,8 @@ impl TableBuilder {
             numbers: layout.numbers.iter().map(|(name, _)| name.clone()).zip(self.numbers).collect(),
             probabilities,
         };
-        Ok(Contents { embeddings, columns, side_by_side: layout.side_by_side.clone() })
+        let (side_by_side, ignored_numbers) = (layout.side_by_side.clone(), layout.ignored_numbers.clone());
+        Ok(Contents { embeddings, columns, side_by_side, ignored_numbers })
     }
 }
 

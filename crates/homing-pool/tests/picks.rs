@@ -109,7 +109,7 @@ fn outputs_are_checked_before_the_selection() {
     let refusal = |name: &str| check_picks_writable(&at(name)).unwrap_err().to_string();
     assert!(refusal("a.xlsx").contains("use .csv, .jsonl, .parquet or .npy"));
     assert!(refusal("a").contains("use .csv, .jsonl, .parquet or .npy"));
-    assert!(refusal("missing/a.csv").contains("its folder does not exist"));
+    assert!(refusal("missing/a.csv").contains("its folder does not exist; create the folder"));
     fs::create_dir(at("d.csv")).unwrap();
     assert!(refusal("d.csv").contains("it is a folder"));
     fs::write(at("file"), "").unwrap();

@@ -33,16 +33,10 @@ pub fn write_error(path: &Path, error: &homing_pool::Error) -> PyErr {
     let sentence = error.phrase(pool_words);
     match error {
         homing_pool::Error::Write { .. } if path.is_dir() => PyIsADirectoryError::new_err(sentence),
-        homing_pool::Error::Write { .. } if path.parent().is_some_and(is_missing) => {
-            PyFileNotFoundError::new_err(sentence)
-        }
+        homing_pool::Error::NoFolder { .. } => PyFileNotFoundError::new_err(sentence),
         homing_pool::Error::Write { .. } => PyOSError::new_err(sentence),
         _ => PyValueError::new_err(sentence),
     }
-}
-
-fn is_missing(folder: &Path) -> bool {
-    !folder.as_os_str().is_empty() && !folder.exists()
 }
 
 /// Converts an error from rendering a page.

@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => Task::new(Embeddings::new(&rows[..], 2)?, Embeddings::new(&targets[..], 2)?),
         };
         let plan = Plan::default().strategy(rule.parse()?).count(5).noise(Noise::Std(0.3));
-        let picks: Vec<(f64, f64)> = select(&task.kernel(&kernel), &plan)?.rows().iter().map(|&row| pool[row]).collect();
+        let picks: Vec<(f64, f64)> =
+            select(&task.kernel(&kernel), &plan)?.rows().iter().map(|&row| pool[row]).collect();
         let mut plot = Plot::new(title, "", SIZE, DOMAIN, DOMAIN, "");
         plot.without_ticks().strip("frame", DOMAIN).dots("pool-dots", &pool);
         plot.numbered(&picks).diamonds("diamonds", &TARGETS);

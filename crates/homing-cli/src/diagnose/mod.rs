@@ -52,7 +52,7 @@ pub struct Arguments {
     /// File for an HTML page with the same content.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
-    /// Print nothing except the result and errors.
+    /// Print only errors and the result.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
     #[command(flatten)]
@@ -108,7 +108,9 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     let question = Question::new(task).noise(noise).picks(&picks).count(count).values(values).seed(seed);
     let diagnosis = Diagnosis::with_progress(&question, |step| steps.show(step))?;
     steps.finish();
-    files.found(&Options::of::<Arguments>()).filter(|_| !arguments.quiet).into_iter().for_each(note);
+    if !arguments.quiet {
+        files.notes(&Options::of::<Arguments>()).into_iter().for_each(note);
+    }
     task.check_read()?;
     if let Some(path) = &arguments.report {
         let names = Names { row: &|row| files.row_name(row), target: &|row| files.target_name(row), advice: &advice };

@@ -28,7 +28,7 @@ pub struct Arguments {
     /// Continue an interrupted run; all other settings are in its plan.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["RunOptions", "DataOptions", "TaskOptions", "ChoosingOptions", "LearningOptions"])]
     pub resume: Option<PathBuf>,
-    /// Print no progress.
+    /// Print only errors and the result.
     #[arg(long, short)]
     pub quiet: bool,
     /// Key of the experiment's cell that this run computes; a run with another key is refused, and the run ends with its

@@ -81,6 +81,7 @@ impl Error {
             NotRows { path: path(), found: "it holds one word".to_owned() }
             UnknownOutput { path: path() }
             Write { path: path(), reason: "the disk is full".to_owned() }
+            NoFolder { path: path() }
             PickedTwice { path: path(), row: 3 }
             OverInput { path: path() }
             NotOurs { path: path() }

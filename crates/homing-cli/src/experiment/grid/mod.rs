@@ -47,7 +47,7 @@ pub struct GridOptions {
     /// Folder with the data sets and weights.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     data: PathBuf,
-    /// Print no progress.
+    /// Print only errors and the result.
     #[arg(long, short)]
     quiet: bool,
 }
