@@ -15,7 +15,7 @@ fn every_experiment_draws_a_page_of_its_own() {
         let said = folder.succeeds(&format!("experiment run {name}"));
         assert!(said.contains(&format!("{name}.html")), "{said}");
         let page = fs::read_to_string(folder.path(&format!("{name}.html"))).unwrap();
-        assert!(page.matches("<figure class=\"plot\">").count() >= 3, "{name}");
+        assert!(page.matches("<figure class=\"homing-plot\">").count() >= 3, "{name}");
         assert!(page.trim_end().ends_with("</html>") && !page.contains("NaN") && !page.contains("inf "), "{name}");
         assert!(!page.contains("http://") && !page.contains("https://"), "{name}");
         folder.succeeds(&format!("experiment run {name} --out again.html"));
