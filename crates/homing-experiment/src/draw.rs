@@ -74,17 +74,14 @@ fn plot(experiment: &Experiment, table: &ResultTable, figure: Figure, title: &st
     let low = points().map(|&(_, mean, error)| mean - error).fold(least, f64::min);
     let high = points().map(|&(_, mean, error)| mean + error).fold(low, f64::max);
     let y = rounded([low.max(0.0), high], 5);
-    let mut plot = match experiment.varies() {
-        Some(varied) => {
-            let title = format!("{title} at the end, %");
-            let mut plot = Plot::new(&title, "", SIZE, [0.5, values.len() as f64 + 0.5], y, varied);
-            plot.categories(&values);
-            plot
-        }
-        None => {
-            let picks = points().map(|&(x, ..)| x).fold(0.0, f64::max);
-            Plot::new(&format!("{title}, %"), "", SIZE, [0.0, picks], y, "examples picked")
-        }
+    let mut plot = if let Some(varied) = experiment.varies() {
+        let title = format!("{title} at the end, %");
+        let mut plot = Plot::new(&title, "", SIZE, [0.5, values.len() as f64 + 0.5], y, varied);
+        plot.categories(&values);
+        plot
+    } else {
+        let picks = points().map(|&(x, ..)| x).fold(0.0, f64::max);
+        Plot::new(&format!("{title}, %"), "", SIZE, [0.0, picks], y, "examples picked")
     };
     for (style, points) in &lines {
         let spread: Vec<_> = points.iter().map(|&(x, mean, error)| (x, mean - error, mean + error)).collect();
