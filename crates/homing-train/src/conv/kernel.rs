@@ -121,8 +121,8 @@ pub(super) fn backward(
             },
         )
         .collect();
-    let total = sums.into_iter().reduce(Sums::plus).unwrap_or_else(|| Sums::new(sizes));
-    Gradients { input: wants_input.then_some(of_input), weight: sizes.from_places(&total.weight), bias: total.bias }
+    let total = sums.iter().fold(Sums::new(sizes), Sums::plus);
+    Gradients { input: wants_input.then_some(of_input), weight: sizes.undo_by_place(&total.weight), bias: total.bias }
 }
 
 /// Gradients of the weights, as all outputs for each place of a patch, and of the bias, summed over images.
@@ -136,7 +136,7 @@ impl Sums {
         Self { weight: vec![0.0; sizes.outputs * sizes.patch()], bias: vec![0.0; sizes.outputs] }
     }
 
-    fn plus(mut self, other: Self) -> Self {
+    fn plus(mut self, other: &Self) -> Self {
         add(&mut self.weight, &other.weight);
         add(&mut self.bias, &other.bias);
         self

@@ -29,7 +29,7 @@ pub(super) trait HalvingConv: Backend {
 
 impl HalvingConv for Flex {
     fn halving_conv(x: FlexTensor, weight: FlexTensor, bias: FlexTensor, padding: usize) -> FlexTensor {
-        Inputs::new(x, weight, padding).forward(&bias).0
+        Inputs::new(&x, &weight, padding).forward(&bias).0
     }
 }
 
@@ -42,7 +42,7 @@ impl<C: CheckpointStrategy> HalvingConv for Autodiff<Flex, C> {
     ) -> FloatTensor<Self> {
         let [(x, x_node), (weight, weight_node), (bias, bias_node)] =
             [x, weight, bias].map(FloatTensor::<Self>::into_parts);
-        let inputs = Inputs::new(x, weight, padding);
+        let inputs = Inputs::new(&x, &weight, padding);
         let (output, winners) = inputs.forward(&bias);
         match Gradient.prepare::<C>([x_node, weight_node, bias_node]).compute_bound().stateful() {
             OpsKind::Tracked(preparation) => preparation.finish((inputs, winners), output),
@@ -60,7 +60,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn new(x: FlexTensor, weight: FlexTensor, padding: usize) -> Self {
+    fn new(x: &FlexTensor, weight: &FlexTensor, padding: usize) -> Self {
         let (images, weights) = (x.shape(), weight.shape());
         let sizes = Sizes {
             height: images[1],

@@ -108,7 +108,7 @@ impl Sizes {
     }
 
     /// Reverses [`by_place`](Self::by_place).
-    pub fn from_places(&self, places: &[f32]) -> Vec<f32> {
+    pub fn undo_by_place(&self, places: &[f32]) -> Vec<f32> {
         let mut weights = vec![0.0; places.len()];
         self.each_weight(|output, place, index| weights[index] = places[place * self.outputs + output]);
         weights
