@@ -6,6 +6,7 @@
 
 mod algorithm;
 mod candidates;
+mod conv;
 mod device;
 mod draw;
 mod embed;

@@ -5,9 +5,8 @@ use burn::nn::Linear;
 use burn::nn::conv::Conv2d;
 use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
-use burn::tensor::module::max_pool2d;
-use burn::tensor::ops::MaxPoolOptions;
 
+use crate::conv::halving_convs;
 use crate::draw::{Draw, Dropout};
 use crate::network::Net;
 
@@ -50,10 +49,8 @@ impl Net for Cnn {
     fn hidden(&self, x: Tensor<2>, dropout: &mut Dropout<'_>) -> Tensor<2> {
         let [rows, _] = x.dims();
         let [channels, height, width] = self.shape;
-        let mut x = x.reshape([rows, channels, height, width]);
-        for conv in [&self.conv1, &self.conv2, &self.conv3] {
-            x = halve(relu(conv.forward(x)));
-        }
+        let x = x.reshape([rows, channels, height, width]);
+        let x = halving_convs(&[&self.conv1, &self.conv2, &self.conv3], x);
         let x = dropout.drop(x.flatten(1, 3), 0.25);
         dropout.drop(relu(self.hidden.forward(x)), 0.5)
     }
@@ -66,9 +63,4 @@ impl Net for Cnn {
         let [_, classes] = self.last.weight.dims();
         Self::new(self.shape, classes, draw)
     }
-}
-
-/// Takes the maximum of each 2 × 2 pixels; an odd last row or column is left out.
-fn halve(x: Tensor<4>) -> Tensor<4> {
-    max_pool2d(x, MaxPoolOptions::new([2, 2]))
 }
