@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::chooser::{ColumnChooser, IDS, LABELS, SCALAR};
+use crate::chooser::{ColumnChooser, IDS, LABELS, SCALAR, TEXTS};
 use crate::{ReadOptions, Result};
 
 /// What the values of a column can be used as.
@@ -49,6 +49,8 @@ pub(crate) struct Layout {
     pub(crate) group: Option<usize>,
     pub(crate) label: Option<usize>,
     pub(crate) blank_labels: bool,
+    /// Column of texts that show people what a row is. It is not read with the others.
+    pub(crate) text: Option<usize>,
     /// Columns of costs and further numbers, with their names.
     pub(crate) numbers: Vec<(String, usize)>,
     /// Names of the columns of the embedding, if it has several.
@@ -66,6 +68,8 @@ impl Layout {
         };
         let group = chooser.requested(options.group.as_ref().filter(exists), &SCALAR, "groups are texts or numbers")?;
         let label = chooser.requested(options.label.as_ref().filter(exists), &SCALAR, LABELS)?;
+        let requested_text = chooser.requested(options.text.as_ref().filter(exists), &SCALAR, TEXTS)?;
+        let text = requested_text.or_else(|| chooser.found_text());
         let mut numbers = Vec::new();
         let cost = options.cost.iter().map(|name| (name, "costs are numbers"));
         for (name, expected) in cost.chain(options.numbers.iter().map(|name| (name, "a column of numbers is needed"))) {
@@ -76,7 +80,7 @@ impl Layout {
             &[Role::Floats],
             "probabilities are lists of floats, one per row",
         )?;
-        let mut taken: Vec<usize> = [probabilities, id, group, label].into_iter().flatten().collect();
+        let mut taken: Vec<usize> = [probabilities, id, group, label, requested_text].into_iter().flatten().collect();
         taken.extend(numbers.iter().map(|&(_, position)| position));
         let embedding = match &options.embedding {
             Some(name) => Embedding::Column(chooser.asked_embedding(name)?),
@@ -87,7 +91,7 @@ impl Layout {
             Embedding::Wide(positions) => positions.iter().map(|&i| columns[i].name.clone()).collect(),
         };
         let blank_labels = options.blank_labels;
-        Ok(Self { embedding, probabilities, id, group, label, blank_labels, numbers, side_by_side })
+        Ok(Self { embedding, probabilities, id, group, label, blank_labels, text, numbers, side_by_side })
     }
 
     /// Returns the layout for a table with only the chosen columns, and the positions of those columns in the whole table.
@@ -112,6 +116,7 @@ impl Layout {
             group: self.group.map(new),
             label: self.label.map(new),
             blank_labels: self.blank_labels,
+            text: None,
             numbers: self.numbers.into_iter().map(|(name, position)| (name, new(position))).collect(),
             side_by_side: self.side_by_side,
         };

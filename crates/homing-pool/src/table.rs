@@ -8,6 +8,7 @@ use crate::layout::Layout;
 use crate::matrix::{Float, Matrix, Numbers};
 use crate::memory_budget::MemoryBudget;
 use crate::pool::{Contents, RowColumns};
+use crate::table_columns::TableColumns;
 use crate::{Error, Result};
 
 /// A float type that tables can hold.
@@ -123,7 +124,7 @@ impl TableBuilder {
         Self { embeddings, probabilities, ids, groups, labels, numbers, budget: MemoryBudget::now() }
     }
 
-    pub(crate) fn finish(self, path: &Path, layout: &Layout) -> Result<Contents> {
+    pub(crate) fn finish(self, path: &Path, layout: &Layout, table: TableColumns) -> Result<Contents> {
         let embeddings = self.embeddings.finish(path)?;
         let probabilities = layout.probabilities.map(|_| self.probabilities.finish(path)).transpose()?;
         let columns = RowColumns {
@@ -133,7 +134,7 @@ impl TableBuilder {
             numbers: layout.numbers.iter().map(|(name, _)| name.clone()).zip(self.numbers).collect(),
             probabilities,
         };
-        Ok(Contents { embeddings, columns, side_by_side: layout.side_by_side.clone() })
+        Ok(Contents { embeddings, columns, side_by_side: layout.side_by_side.clone(), table })
     }
 }
 

@@ -9,6 +9,7 @@
 mod chart;
 pub mod diagnosis;
 mod error;
+mod findings;
 mod format;
 pub mod frame;
 mod map;
@@ -20,6 +21,8 @@ mod selection;
 pub mod text;
 mod thumbnail;
 
+use std::collections::BTreeMap;
+
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -27,6 +30,7 @@ use serde::Serialize;
 
 pub use chart::{Axis, Chart, chart_at};
 pub use error::{Error, Result};
+pub use findings::Findings;
 pub use selection::RowDetails;
 pub use thumbnail::Thumbnail;
 
@@ -47,6 +51,8 @@ pub struct Report {
     /// Explanation of the numbers in the comparison.
     pub comparison_note: String,
     pub targets: Vec<TargetLine>,
+    /// Texts of the targets that the page names, by their rows.
+    pub target_texts: BTreeMap<usize, String>,
     pub guarantees: Option<Guarantees>,
     /// How well a network learned from such picks.
     pub learning: Option<plots::Section>,
@@ -109,6 +115,8 @@ pub struct PickLine {
     /// Row of the pool, counted from 0.
     pub row: usize,
     pub id: String,
+    /// Text that shows what the row is.
+    pub text: Option<String>,
     pub score: f64,
     /// Information of this pick and all picks before it, in nats.
     pub information: f64,
@@ -158,6 +166,8 @@ pub struct RedundantRows {
 pub struct SimilarRow {
     pub row: usize,
     pub id: String,
+    /// Text that shows what the row is.
+    pub text: Option<String>,
     pub similarity: f64,
 }
 
