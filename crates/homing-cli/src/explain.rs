@@ -219,7 +219,7 @@ fn print(out: &mut impl Write, explanations: &[TargetExplanation], arguments: &A
     table.set_header(["target", "prior", known, "explained", "by these rows (each with its share)"]);
     let has_texts = explanations.iter().flat_map(|target| &target.rows).any(|row| row.text.is_some());
     // Two texts share the line with about 60 other characters.
-    let width = text_width(60) / 2;
+    let width = (text_width(60) / 2).max(40);
     for target in explanations {
         let reducible = target.prior_var - target.posterior_var;
         let share = |var: f64| if reducible > 1e-12 * target.prior_var { var / reducible } else { 0.0 };
@@ -236,7 +236,11 @@ fn print(out: &mut impl Write, explanations: &[TargetExplanation], arguments: &A
             short(target.posterior_var),
             format!("{:.0} %", 100.0 * share(explained)),
             // A text takes a line of its own.
-            if rows.is_empty() { "nothing is known".to_owned() } else { rows.join(if has_texts { "\n" } else { ", " }) },
+            if rows.is_empty() {
+                "nothing is known".to_owned()
+            } else {
+                rows.join(if has_texts { "\n" } else { ", " })
+            },
         ]);
     }
     writeln!(out, "{table}")?;

@@ -189,8 +189,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let report = report_path(arguments.report.as_deref());
     let report = report.as_deref();
     let files = &files;
-    let outcome =
-        Outcome { arguments, columns, report, files, task: &task, plan: &plan, selection: &selection, times };
+    let outcome = Outcome { arguments, columns, report, files, task: &task, plan: &plan, selection: &selection, times };
     let reporting = outcome.write()?;
     if !arguments.quiet {
         files.found(&Options::of::<Arguments>()).into_iter().for_each(note);

@@ -57,7 +57,7 @@ const PATH_NAMES: [&str; 9] =
 const COPIED_LABEL_NAMES: [&str; 6] = ["category", "intent", "topic", "sentiment", "label_text", "label_name"];
 
 /// Whether a column of this name usually tells people what a row is: a text, a label or the path of a file.
-pub(crate) fn is_telling(name: &str) -> bool {
+pub fn is_usual_column(name: &str) -> bool {
     let name = name.to_lowercase();
     let usual = TEXT_NAMES.iter().chain(&PATH_NAMES).chain(&LABEL_NAMES).chain(&COPIED_LABEL_NAMES);
     usual.into_iter().any(|usual| *usual == name)

@@ -76,7 +76,7 @@ mod tensor;
 
 pub use arrow::{embedding_column, list_numbers};
 pub use beside::{check_writable, is_left_over, write_beside};
-pub use chooser::{LABEL_NAMES, TEXT_NAMES};
+pub use chooser::{LABEL_NAMES, TEXT_NAMES, is_usual_column};
 pub use column::{column_from_bytes, read_column};
 pub use error::{Error, Remedy, Result, rephrase};
 pub use format::Format;

@@ -40,7 +40,12 @@ fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<Contents> {
         return Err(Error::NoColumns { path: path.to_owned(), name: crate::message::quoted(name) });
     }
     let embeddings = tensor(path, store)?.into_matrix(path)?;
-    Ok(Contents { embeddings, columns: RowColumns::default(), side_by_side: Vec::new(), table: TableColumns::default() })
+    Ok(Contents {
+        embeddings,
+        columns: RowColumns::default(),
+        side_by_side: Vec::new(),
+        table: TableColumns::default(),
+    })
 }
 
 /// Returns the array in `store` without copying it.

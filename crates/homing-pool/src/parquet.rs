@@ -122,11 +122,7 @@ impl<'a> File<'a> {
     }
 
     /// Like `batches`, for a function that does not keep the texts.
-    fn each_batch(
-        self,
-        positions: &[usize],
-        mut take: impl FnMut(usize, &RecordBatch) -> Result<()>,
-    ) -> Result<()> {
+    fn each_batch(self, positions: &[usize], mut take: impl FnMut(usize, &RecordBatch) -> Result<()>) -> Result<()> {
         let path = self.path;
         let malformed = |error: &dyn std::error::Error| Error::malformed(path, FORMAT, &error.to_string());
         let mask = ProjectionMask::roots(self.reader.parquet_schema(), positions.iter().copied());

@@ -70,6 +70,13 @@ impl RowValues {
         }
     }
 
+    /// Returns a JSON object with a list per column, which holds the values of `rows`.
+    pub fn to_json(&self, rows: &[usize]) -> String {
+        let values = |column| rows.iter().map(|&row| self.json(column, row).unwrap_or(Value::Null)).collect();
+        let columns = self.names.iter().enumerate().map(|(column, name)| (name.clone(), Value::Array(values(column))));
+        Value::Object(columns.collect()).to_string()
+    }
+
     /// Returns a value as JSON text, exactly as a JSON file has it.
     pub(crate) fn raw_json(&self, column: usize, row: usize) -> Option<Box<RawValue>> {
         if let Values::Json(fields) = self.columns.get(column)? {
@@ -197,7 +204,13 @@ impl ValueReader {
     /// Adds the wanted rows of a batch of the wanted columns, whose first row has the number `first` in the current file.
     ///
     /// Values are copied, because a part of a batch would keep the whole batch in memory.
-    pub(crate) fn push_batch(&mut self, path: &Path, first: usize, batch: &RecordBatch, fields: &[&Field]) -> Result<()> {
+    pub(crate) fn push_batch(
+        &mut self,
+        path: &Path,
+        first: usize,
+        batch: &RecordBatch,
+        fields: &[&Field],
+    ) -> Result<()> {
         let end = self.before + first + batch.num_rows();
         let wanted = self.rows[self.read..].partition_point(|&row| row < end);
         if wanted == 0 {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::chooser::{TEXT_NAMES, is_index, is_telling};
+use crate::chooser::{TEXT_NAMES, is_index, is_usual_column};
 use crate::layout::{Column, Embedding, Layout, Role};
 use crate::message::quoted;
 use crate::{Error, Result};
@@ -95,7 +95,7 @@ impl TableColumns {
         let is_usual = |position: usize| {
             let Column { name, role, .. } = &self.columns[position];
             let is_named = Some(position) == self.label || Some(position) == self.text;
-            is_named || (is_telling(name) && matches!(role, Role::Text | Role::Number))
+            is_named || (is_usual_column(name) && matches!(role, Role::Text | Role::Number))
         };
         let names = |is_chosen: &dyn Fn(usize) -> bool| {
             let free = (0..self.columns.len()).filter(is_free).filter(|&position| !is_id(position));
