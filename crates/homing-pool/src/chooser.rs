@@ -152,8 +152,8 @@ impl<'a> ColumnChooser<'a> {
     pub(crate) fn found_text(&self) -> Option<usize> {
         let names: Vec<String> = self.columns.iter().map(|column| column.name.to_lowercase()).collect();
         let is_text = |&position: &usize| self.columns[position].role == Role::Text;
-        let find = |usual: &&str| (0..names.len()).filter(is_text).find(|&position| names[position] == **usual);
-        TEXT_NAMES.iter().chain(&PATH_NAMES).find_map(|usual| find(usual))
+        let find = |usual: &&str| (0..names.len()).filter(is_text).find(|&position| names[position] == *usual);
+        TEXT_NAMES.iter().chain(&PATH_NAMES).find_map(find)
     }
 
     fn named(&self, name: &str) -> Result<usize> {

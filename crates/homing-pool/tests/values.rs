@@ -128,7 +128,7 @@ fn csv_keeps_quotes_commas_and_new_lines() {
     let pool = open(&csv_pool(folder.path()));
     let path = written(folder.path(), &pool, &ColumnChoice::Usual, "picks.csv").unwrap();
     let mut reader = csv::Reader::from_path(&path).unwrap();
-    assert_eq!(reader.headers().unwrap().iter().last(), Some("text"));
+    assert_eq!(reader.headers().unwrap().iter().next_back(), Some("text"));
     let texts: Vec<String> = reader.records().map(|record| record.unwrap()[6].to_owned()).collect();
     assert_eq!(texts, [TEXTS[3], TEXTS[1]]);
     assert_eq!(RowList::open(&path).unwrap().rows_of(Some(&pool)).unwrap(), Some(vec![3, 1]));
@@ -283,7 +283,7 @@ fn archives_copy_arrays_with_one_value_per_row() {
         fs::write(&path, bytes).unwrap();
         let pool = open(&path);
         for column in pool.choose_columns(&ColumnChoice::All).unwrap() {
-            let kept = pool.values(&[column.clone()], &[1]).unwrap();
+            let kept = pool.values(std::slice::from_ref(&column), &[1]).unwrap();
             assert!(kept.text(0, 1).is_some(), "{name}: {column}");
         }
     }

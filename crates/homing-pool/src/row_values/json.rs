@@ -66,8 +66,12 @@ pub(super) fn value_at(array: &ArrayRef, row: usize) -> Value {
 fn bytes(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => Value::String(text.to_owned()),
-        Err(_) => Value::String(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        Err(_) => Value::String(bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(digit).collect()),
     }
+}
+
+fn digit(value: u8) -> Option<char> {
+    char::from_digit(value.into(), 16)
 }
 
 fn shown(array: &ArrayRef, row: usize) -> Option<String> {
