@@ -54,6 +54,9 @@ pub struct ColumnArguments {
     /// Column of the labels: shown in reports; `diagnose` uses it to estimate the noise.
     #[arg(long, value_name = "NAME")]
     pub label_column: Option<String>,
+    /// Column of the texts that show what a row is; found automatically if it has a usual name, such as text or question.
+    #[arg(long, value_name = "NAME")]
+    pub text_column: Option<String>,
     /// Class probabilities of the pool: one of its columns, or a file with one row per row of the pool.
     #[arg(long, value_name = "NAME|FILE")]
     pub probabilities: Option<String>,

@@ -115,6 +115,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let details = RowDetails {
         id: &|row| format!("digit {}", parts.pool[row]),
         target_id: &|row| Some(format!("digit {}", parts.targets[row])),
+        text: &|_| None,
+        target_text: &|_| None,
         label: &|row| Some(digits.labels[parts.pool[row]].to_string()),
         group: &|_| None,
         thumbnail: &|row| Some(picture(&digits, parts.pool[row])),

@@ -12,7 +12,8 @@ use serde::Serialize;
 use crate::arguments::{ColumnArguments, ModelArguments};
 use crate::files::{FilePaths, FurtherColumns, TaskFiles, picked_rows};
 use crate::refusal::Options;
-use crate::terminal::{self, OutputFormat, cell, grouped, note, plain_table, short};
+use crate::terminal::{self, OutputFormat, cell, grouped, note, plain_table, short, text_width};
+use crate::texts::{RowTexts, quoted};
 
 /// Number of targets that are explained unless some are named.
 const LISTED: usize = 20;
@@ -57,6 +58,8 @@ pub struct Arguments {
 struct TargetExplanation {
     index: usize,
     id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
     /// Prior variance σ²_0.
     prior_var: f64,
     /// Variance with all picks labelled, or with the whole pool labelled.
@@ -69,6 +72,8 @@ struct TargetExplanation {
 struct ExplainingRow {
     index: usize,
     id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
     /// How much it lowers the variance, given the rows before it.
     variance_removed: f64,
 }
@@ -99,7 +104,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
     let task = span.as_ref().map_or(whole, |span| span.task(&whole));
     let model = Model::new(task, arguments.model.noise())?;
     let targets = targets_to_explain(&arguments.target, &files, task.targets.map_or(0, |targets| targets.rows()))?;
-    let explanations = if let Some(path) = &arguments.picks {
+    let mut explanations = if let Some(path) = &arguments.picks {
         let picks = picked_rows(path, &files.pool_file.pool)?;
         // Checks the rows' numbers.
         model.given(&picks)?;
@@ -109,6 +114,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
         explain_targets(&model, &targets, arguments, &files, |target| left[target], |row| row)?
     };
     whole.check_read()?;
+    add_texts(&mut explanations, &files)?;
     files.notes(&Options::of::<Arguments>()).into_iter().for_each(note);
     let mut out = terminal::stdout();
     match arguments.format {
@@ -173,12 +179,13 @@ fn explain_targets(
         let Boundary { rows, vars } = boundary(model, index, goal, arguments.max_rows)?;
         let explaining_row = |(i, &place): (usize, &usize)| {
             let index = row(place);
-            ExplainingRow { index, id: files.pool_file.id(index), variance_removed: vars[i] - vars[i + 1] }
+            ExplainingRow { index, id: files.pool_file.id(index), text: None, variance_removed: vars[i] - vars[i + 1] }
         };
         let id = files.target_file.as_ref().map_or_else(String::new, |file| file.id(index));
         Ok(TargetExplanation {
             index,
             id,
+            text: None,
             prior_var,
             posterior_var,
             rows: rows.iter().enumerate().map(explaining_row).collect(),
@@ -187,25 +194,53 @@ fn explain_targets(
     targets.iter().map(one).collect()
 }
 
+/// Adds the texts of the targets and of the rows that explain them.
+fn add_texts(explanations: &mut [TargetExplanation], files: &TaskFiles) -> Result<()> {
+    let rows: Vec<usize> = explanations.iter().flat_map(|target| target.rows.iter().map(|row| row.index)).collect();
+    let targets: Vec<usize> = explanations.iter().map(|target| target.index).collect();
+    let texts = RowTexts::read(files, &rows, &targets)?;
+    for target in explanations {
+        target.text = texts.target(target.index);
+        for row in &mut target.rows {
+            row.text = texts.row(row.index);
+        }
+    }
+    Ok(())
+}
+
+/// Returns an id, with its text in quotes if there is one.
+fn with_text(id: &str, text: Option<&str>, width: usize) -> String {
+    text.map_or_else(|| cell(id), |text| format!("{} {}", cell(id), quoted(text, width)))
+}
+
 fn print(out: &mut impl Write, explanations: &[TargetExplanation], arguments: &Arguments) -> Result<()> {
     let mut table = plain_table();
     let known = if arguments.picks.is_some() { "with all picks" } else { "with the whole pool" };
     table.set_header(["target", "prior", known, "explained", "by these rows (each with its share)"]);
+    let has_texts = explanations.iter().flat_map(|target| &target.rows).any(|row| row.text.is_some());
+    // Two texts share the line with about 60 other characters.
+    let width = (text_width(60) / 2).max(40);
     for target in explanations {
         let reducible = target.prior_var - target.posterior_var;
         let share = |var: f64| if reducible > 1e-12 * target.prior_var { var / reducible } else { 0.0 };
         let explained: f64 = target.rows.iter().map(|row| row.variance_removed).sum();
-        let rows: Vec<String> = target
-            .rows
-            .iter()
-            .map(|row| format!("{} {:.0} %", cell(&row.id), 100.0 * share(row.variance_removed)))
-            .collect();
+        let row = |row: &ExplainingRow| {
+            let name = with_text(&row.id, row.text.as_deref(), width);
+            let share = 100.0 * share(row.variance_removed);
+            if has_texts { format!("{share:3.0} % {name}") } else { format!("{name} {share:.0} %") }
+        };
+        let rows: Vec<String> = target.rows.iter().map(row).collect();
         table.add_row([
-            cell(&target.id),
+            with_text(&target.id, target.text.as_deref(), width),
             short(target.prior_var),
             short(target.posterior_var),
             format!("{:.0} %", 100.0 * share(explained)),
-            if rows.is_empty() { "nothing is known".to_owned() } else { rows.join(", ") },
+            // A text takes a line of its own.
+            if rows.is_empty() {
+                "nothing is known".to_owned()
+            } else {
+                rows.join(if has_texts { "\n" } else { ", " })
+            },
         ]);
     }
     writeln!(out, "{table}")?;

@@ -1,7 +1,7 @@
 //! Opens the files of a task and joins them.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result, bail};
 use homing::{Embeddings, Kernel, Points, Task, kernel_named};
@@ -107,6 +107,7 @@ impl TaskFiles {
             .embedding(columns.embedding_column.clone())
             .id(columns.id_column.clone())
             .label(columns.label_column.clone())
+            .text(columns.text_column.clone())
             .group(further.group.map(str::to_owned))
             .cost(further.cost.map(str::to_owned))
             .numbers(texts(further.values))
@@ -227,23 +228,20 @@ impl TaskFiles {
         task.groups = self.groups.as_deref();
         Ok(task)
     }
-
-    /// Returns the id of a row with its number, or the number alone.
-    pub fn row_name(&self, row: usize) -> String {
-        match self.pool_file.pool.ids() {
-            Some(ids) => format!("{} (row {row})", ids[row]),
-            None => format!("row {row}"),
-        }
-    }
-
-    pub fn target_name(&self, row: usize) -> String {
-        self.target_file.as_ref().map_or_else(|| row.to_string(), |targets| targets.id(row))
-    }
 }
 
 /// Returns the rows of a pool that a file names.
 fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
     rows_of(RowList::open(path)?, pool, path)
+}
+
+/// Returns the file for a report: a name without an ending gets `.html`, unless it is a device or a pipe.
+pub fn report_path(path: Option<&Path>) -> Option<PathBuf> {
+    path.map(|path| {
+        let is_special = path.metadata().is_ok_and(|found| !found.is_file());
+        let is_complete = path.extension().is_some() || path.file_name().is_none() || path == Path::new("-");
+        if is_complete || is_special { path.to_owned() } else { path.with_extension("html") }
+    })
 }
 
 /// Refuses a report that cannot be written, before the work starts.

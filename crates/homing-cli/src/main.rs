@@ -21,6 +21,7 @@ mod refusal;
 mod rules;
 mod select;
 mod terminal;
+mod texts;
 
 use std::process::ExitCode;
 use std::sync::Arc;

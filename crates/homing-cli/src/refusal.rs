@@ -54,7 +54,15 @@ impl Options {
 
     /// Returns the options that assign a role to a column, if the command has any.
     pub fn uses(&self) -> Option<String> {
-        let all = ["id-column", "label-column", "group-column", "cost-column", "target-weight-column", "values"];
+        let all = [
+            "id-column",
+            "label-column",
+            "text-column",
+            "group-column",
+            "cost-column",
+            "target-weight-column",
+            "values",
+        ];
         let there: Vec<String> =
             all.into_iter().filter(|name| self.has(name)).map(|name| format!("--{name}")).collect();
         (!there.is_empty()).then(|| there.join(", "))
@@ -168,6 +176,8 @@ impl Options {
             Remedy::NameEmbedding => "call one of them `embedding`",
             Remedy::NameIds if self.has("id-column") => "name its id column with `--id-column NAME`",
             Remedy::NameIds => "call its id column `id`",
+            Remedy::CopyNoColumns if self.has("columns") => "leave `--columns` out",
+            Remedy::CopyNoColumns => "copy no columns",
             Remedy::NameUse => {
                 return self
                     .uses()
@@ -252,11 +262,13 @@ mod tests {
         let error = anyhow!(mixed().unwrap());
         let sentence =
             |name: &str| commands().iter().find(|options| options.0.get_name() == name).unwrap().sentence(&error);
+        assert!(sentence("select").ends_with(
+            "(--id-column, --label-column, --text-column, --group-column, --cost-column, --target-weight-column)"
+        ));
         assert!(
-            sentence("select")
-                .ends_with("(--id-column, --label-column, --group-column, --cost-column, --target-weight-column)")
+            sentence("diagnose")
+                .ends_with("assign it another role (--id-column, --label-column, --text-column, --values)")
         );
-        assert!(sentence("diagnose").ends_with("assign it another role (--id-column, --label-column, --values)"));
     }
 
     #[test]

@@ -10,14 +10,18 @@ use clap::Args;
 use homing::diagnose::{NothingLearned, nothing_learned};
 use homing::{EndReason, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with};
 use homing_pool::{
-    Format, Paths, PickFormat, PickIds, check_picks_writable, write_beside, write_picks, write_picks_csv,
+    ColumnChoice, Format, Paths, PickColumns, PickFormat, RowValues, check_picks_writable, write_beside, write_picks,
+    write_picks_csv,
 };
-use homing_report::{self as report, Provenance, Report, RowDetails};
+use homing_report::{self as report, Findings, Provenance, Report, RowDetails};
 
 use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, PoolAccess};
-use crate::files::{FilePaths, TaskFiles, check_report};
+use crate::files::{FilePaths, TaskFiles, check_report, report_path};
 use crate::refusal::Options;
-use crate::terminal::{self, Bar, grouped, note, peak_memory, peak_memory_bytes, picks_table, seconds, short};
+use crate::terminal::{
+    self, Bar, SHOWN_PICKS, grouped, note, peak_memory, peak_memory_bytes, picks_table, seconds, short,
+};
+use crate::texts::RowTexts;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,10 +52,14 @@ pub struct Arguments {
     /// File for the picks: .csv, .jsonl, .parquet or .npy, or - for CSV on standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
-    /// Put an apostrophe before ids in CSV that a spreadsheet would read as a formula (they begin with =, +, - or @).
+    /// Columns of the pool that the picks carry: all, none, or names separated by commas; by default, texts, labels and paths
+    /// that have usual names.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Output")]
+    columns: Vec<String>,
+    /// Put an apostrophe before ids and texts in CSV that a spreadsheet would read as a formula (they begin with =, +, - or @).
     #[arg(long, help_heading = "Output")]
     csv_safe: bool,
-    /// File for an HTML page that shows the picks and the reasons for them.
+    /// File for an HTML page that shows the picks and the reasons for them; a name without an ending gets .html.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
     /// Print only errors and the result: the picks, unless --out names a file for them.
@@ -64,7 +72,7 @@ pub struct Arguments {
     #[command(flatten)]
     limits: LimitArguments,
     #[command(flatten)]
-    columns: ColumnArguments,
+    roles: ColumnArguments,
     #[command(flatten)]
     limit_columns: LimitColumnArguments,
     #[command(flatten)]
@@ -121,17 +129,22 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let out = arguments.out.as_deref().filter(|out| *out != Path::new("-"));
     let paths = Paths::new().reads(&*arguments.pool).reads(arguments.targets.as_deref());
     let paths = paths.reads(arguments.observed.as_deref()).reads(arguments.limits.forbid.as_deref());
-    let paths = arguments.columns.files().into_iter().fold(paths, Paths::reads);
-    paths.writes("--out", out).writes("--report", arguments.report.as_deref()).check()?;
-    if let Some(out) = out
-        && check_picks_writable(out)? == PickFormat::Parquet
-        && arguments.limits.repeat
-    {
-        bail!(
+    let paths = arguments.roles.files().into_iter().fold(paths, Paths::reads);
+    let report = report_path(arguments.report.as_deref());
+    paths.writes("--out", out).writes("--report", report.as_deref()).check()?;
+    match out.map(check_picks_writable).transpose()? {
+        Some(PickFormat::Parquet) if arguments.limits.repeat => bail!(
             "a .parquet file has one line per row of the pool, so it cannot show that a row is picked twice; with --repeat, write .csv, .jsonl or .npy"
-        );
+        ),
+        Some(PickFormat::Npy) if !arguments.columns.is_empty() => {
+            bail!("a .npy file holds only the indices of the picks; for --columns, write .csv, .jsonl or .parquet")
+        }
+        _ => {}
     }
-    check_report(arguments.report.as_deref())?;
+    if arguments.out.is_none() && !arguments.columns.is_empty() {
+        bail!("--columns says what the file of the picks carries; name that file with --out FILE");
+    }
+    check_report(report.as_deref())?;
     if arguments.limits.budget.is_some() && arguments.limit_columns.cost_column.is_none() {
         bail!("--budget needs --cost-column NAME, the column with each row's cost");
     }
@@ -150,7 +163,11 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         access: arguments.pool_access.into(),
         center: arguments.model.center,
     };
-    let files = TaskFiles::open(&paths, &arguments.columns, (&arguments.limit_columns).into())?;
+    let files = TaskFiles::open(&paths, &arguments.roles, (&arguments.limit_columns).into())?;
+    let columns = match out_format(arguments) {
+        Some(PickFormat::Npy) | None => Vec::new(),
+        Some(_) => files.pool_file.pool.choose_columns(&column_choice(&arguments.columns))?,
+    };
     plan.quotas = quotas(&limits.quota, &files.group_names)?;
     let weights = arguments.limit_columns.target_weight_column.as_deref();
     plan.target_sampling = target_sampling(limits.target_sample.as_deref(), weights, &files)?;
@@ -169,12 +186,16 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     bar.finish();
     let warning = warning_of(&task, &selection)?;
 
-    let outcome = Outcome { arguments, files: &files, task: &task, plan: &plan, selection: &selection, times };
+    let report = report_path(arguments.report.as_deref());
+    let report = report.as_deref();
+    let files = &files;
+    let outcome = Outcome { arguments, columns, report, files, task: &task, plan: &plan, selection: &selection, times };
     let reporting = outcome.write()?;
     if !arguments.quiet {
         files.notes(&Options::of::<Arguments>()).into_iter().for_each(note);
         note(outcome.summary());
         note(outcome.times(reporting));
+        outcome.places().into_iter().for_each(note);
         warning.into_iter().for_each(note);
         plan.greedy.guarantee(&task, &plan).into_iter().for_each(note);
     }
@@ -182,6 +203,25 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         note(format_args!("{} passes over the pool, which was {}.", selection.passes, files.pool_file.place()));
     }
     Ok(())
+}
+
+/// Returns the format of the picks, which is CSV on standard output, or `None` if they are not written.
+fn out_format(arguments: &Arguments) -> Option<PickFormat> {
+    match arguments.out.as_deref() {
+        Some(out) if out == Path::new("-") => Some(PickFormat::Csv),
+        Some(out) => PickFormat::of(out).ok(),
+        None => None,
+    }
+}
+
+/// Returns the columns that `--columns` chooses.
+fn column_choice(given: &[String]) -> ColumnChoice {
+    match given {
+        [] => ColumnChoice::Usual,
+        [all] if all == "all" => ColumnChoice::All,
+        [none] if none == "none" => ColumnChoice::Named(Vec::new()),
+        names => ColumnChoice::Named(names.iter().map(|name| name.trim().to_owned()).collect()),
+    }
 }
 
 /// Durations of the two parts of the work.
@@ -221,6 +261,10 @@ fn warning_of(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static 
 /// A selection, with everything that it was made from.
 struct Outcome<'a> {
     arguments: &'a Arguments,
+    /// Columns of the pool that the picks carry.
+    columns: Vec<String>,
+    /// File for the report.
+    report: Option<&'a Path>,
     files: &'a TaskFiles,
     task: &'a Task<'a>,
     plan: &'a Plan,
@@ -231,27 +275,47 @@ struct Outcome<'a> {
 impl Outcome<'_> {
     /// Writes the picks, then the report; returns how long the report took, if one was requested.
     fn write(&self) -> Result<Option<Duration>> {
-        let Self { arguments, files, selection, .. } = self;
-        let pool = &files.pool_file.pool;
-        let ids = PickIds { of_rows: pool.ids(), csv_safe: arguments.csv_safe };
-        match arguments.out.as_deref() {
-            Some(out) if out == Path::new("-") => {
-                let mut csv = Vec::new();
-                write_picks_csv(&mut csv, &selection.picks, ids)?;
-                terminal::print_data(&csv)?;
+        match self.files.pool_file.pool.values(&self.columns, &self.selection.rows()) {
+            Ok(values) => self.write_picks(Some(&values))?,
+            // The selection may have taken long, so its picks are not lost.
+            Err(error) => {
+                self.write_picks(None)?;
+                return Err(error).context("the picks were written without columns of the pool");
             }
-            Some(out) => write_picks(out, &selection.picks, pool.rows(), ids)?,
-            None => writeln!(terminal::stdout(), "{}", picks_table(&selection.picks, |row| files.pool_file.id(row)))?,
         }
-        let Some(path) = &arguments.report else { return Ok(None) };
+        let Some(path) = self.report else { return Ok(None) };
         let start = Instant::now();
-        self.write_report(path).with_context(|| match arguments.out.as_deref() {
-            Some(out) if out != Path::new("-") => {
-                format!("the picks are in {}, but the report failed", out.display())
-            }
-            _ => "the report failed".into(),
+        self.write_report(path).with_context(|| match self.out() {
+            Some(out) => format!("the picks are in {}, but the report failed", out.display()),
+            None => "the report failed".into(),
         })?;
         Ok(Some(start.elapsed()))
+    }
+
+    /// Returns the file of the picks.
+    fn out(&self) -> Option<&Path> {
+        self.arguments.out.as_deref().filter(|out| *out != Path::new("-"))
+    }
+
+    fn write_picks(&self, values: Option<&RowValues>) -> Result<()> {
+        let Self { arguments, files, selection, .. } = self;
+        let pool = &files.pool_file.pool;
+        let columns = PickColumns { ids: pool.ids(), values, csv_safe: arguments.csv_safe };
+        match self.out() {
+            Some(out) => write_picks(out, &selection.picks, pool.rows(), columns)?,
+            None if arguments.out.is_some() => {
+                let mut csv = Vec::new();
+                write_picks_csv(&mut csv, &selection.picks, columns)?;
+                terminal::print_data(&csv)?;
+            }
+            None => {
+                let shown: Vec<usize> = selection.picks.iter().take(SHOWN_PICKS).map(|pick| pick.row).collect();
+                let texts = RowTexts::read(files, &shown, &[])?;
+                let table = picks_table(&selection.picks, |row| files.pool_file.id(row), |row| texts.row(row));
+                writeln!(terminal::stdout(), "{table}")?;
+            }
+        }
+        Ok(())
     }
 
     fn write_report(&self, path: &Path) -> Result<()> {
@@ -268,17 +332,33 @@ impl Outcome<'_> {
             peak_memory_bytes: peak_memory_bytes(),
             ..Provenance::new(task, plan, selection)
         };
+        let findings = Findings::new(task, selection, plan.seed)?;
+        let texts = RowTexts::read(files, &findings.rows(), &findings.target_rows())?;
         let details = RowDetails {
             id: &|row| files.pool_file.id(row),
             target_id: &|row| files.target_file.as_ref().map(|file| file.id(row)),
+            text: &|row| texts.row(row),
+            target_text: &|row| texts.target(row),
             label: &|row| pool.labels().map(|labels| labels[row].clone()),
             group: &|row| pool.groups().map(|groups| groups[row].clone()),
             thumbnail: &|_| None,
             target_thumbnail: &|_| None,
         };
-        let report = Report::new(task, selection, provenance, &details)?;
+        let report = Report::of_findings(&findings, provenance, &details);
         let page = report::render(&report)?;
         Ok(write_beside(path, |file| file.write_all(page.as_bytes()))?)
+    }
+
+    /// Says where the picks and the report are.
+    fn places(&self) -> Option<String> {
+        match (self.out(), self.report) {
+            (Some(out), Some(report)) => {
+                Some(format!("The picks are in {}, and the report is in {}.", out.display(), report.display()))
+            }
+            (Some(out), None) => Some(format!("The picks are in {}.", out.display())),
+            (None, Some(report)) => Some(format!("The report is in {}.", report.display())),
+            (None, None) => None,
+        }
     }
 
     /// Says what was picked, by which rule and with which noise.

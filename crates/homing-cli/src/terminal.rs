@@ -13,6 +13,7 @@ use homing_report::text::memory;
 pub use homing_report::text::{grouped, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A progress bar on standard error if that is a terminal. Otherwise, a bar that counts prints a line now and then.
 pub struct Bar {
@@ -164,25 +165,65 @@ pub fn plain_table() -> Table {
     table
 }
 
-/// Returns the picks as a table, of which only the first are shown.
-pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String) -> Table {
-    const SHOWN: usize = 20;
+/// Number of picks that the table of picks shows.
+pub const SHOWN_PICKS: usize = 20;
+
+/// Returns the picks as a table, of which only the first are shown. Their texts are cut to the width of the terminal.
+pub fn picks_table(picks: &[Pick], id: impl Fn(usize) -> String, text: impl Fn(usize) -> Option<String>) -> Table {
+    const SHOWN: usize = SHOWN_PICKS;
     let mut table = plain_table();
-    table.set_header(["rank", "index", "id", "score", "information", "variance left"]);
-    for pick in picks.iter().take(SHOWN) {
-        table.add_row([
+    let shown: Vec<&Pick> = picks.iter().take(SHOWN).collect();
+    let texts: Vec<Option<String>> = shown.iter().map(|pick| text(pick.row)).collect();
+    let has_texts = texts.iter().any(Option::is_some);
+    let header = ["rank", "index", "id", "score", "information", "variance left"];
+    table.set_header(header.into_iter().chain(has_texts.then_some("text")));
+    let ids: Vec<String> = shown.iter().map(|pick| cell(&id(pick.row))).collect();
+    // The other columns take about 54 characters in addition to the ids.
+    let longest_id = ids.iter().map(|id| id.chars().count()).max().unwrap_or(0);
+    let width = text_width(54 + longest_id);
+    for ((pick, id), text) in shown.into_iter().zip(ids).zip(texts) {
+        let own = [
             pick.rank.to_string(),
             pick.row.to_string(),
-            cell(&id(pick.row)),
+            id,
             short(pick.score),
             format!("{:.3}", pick.information),
             pick.variance_left.map_or_else(String::new, |left| format!("{:.1} %", 100.0 * left)),
-        ]);
+        ];
+        let text = text.map_or_else(String::new, |text| clipped(&text, width));
+        table.add_row(own.into_iter().chain(has_texts.then_some(text)));
     }
     if picks.len() > SHOWN {
         table.add_row(["…".to_owned(), format!("{} more; --out FILE writes all", picks.len() - SHOWN)]);
     }
     table
+}
+
+/// Returns how many characters of a text fit next to `others` characters: those that the terminal has left, or 60 if standard
+/// output is not a terminal.
+pub fn text_width(others: usize) -> usize {
+    const FEWEST: usize = 24;
+    match terminal_size::terminal_size().filter(|_| io::stdout().is_terminal()) {
+        Some((terminal_size::Width(width), _)) => usize::from(width).saturating_sub(others).max(FEWEST),
+        None => 60,
+    }
+}
+
+/// Returns a text as one line of at most `width` columns of the terminal, with an ellipsis if it was cut. Control characters
+/// become escapes here, because they count for the width.
+pub fn clipped(text: &str, width: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = escaped(&words.join(" "), |c| c.escape_unicode().to_string());
+    if line.width() <= width {
+        return line;
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < width
+    };
+    let front: String = line.chars().take_while(fits).collect();
+    format!("{}…", front.trim_end())
 }
 
 /// Text for people on standard output or standard error. It contains names and ids from files that anybody may have made, so
@@ -274,6 +315,15 @@ mod tests {
         assert!(
             !colours(true, Some(OsStr::new("1"))) && !colours(true, Some(OsStr::new("0"))) && !colours(false, None)
         );
+    }
+
+    #[test]
+    fn texts_are_cut_to_the_columns_that_they_take() {
+        assert_eq!(clipped("need  new\n tires", 20), "need new tires");
+        assert_eq!(clipped("need new tires", 10), "need new…");
+        assert_eq!(clipped("東京都の天気", 7), "東京都…");
+        assert_eq!(clipped("a\u{1b}[31mred", 30), "a\\u{1b}[31mred");
+        assert_eq!(clipped("", 10), "");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::memory_budget::MemoryBudget;
 use crate::message::{one_line, quoted};
 use crate::pool::Contents;
 use crate::table::{MatrixBuilder, TableBuilder};
+use crate::table_columns::TableColumns;
 use crate::{Error, ReadOptions, Result};
 
 /// Returns the columns of `schema` in order.
@@ -87,7 +88,7 @@ pub(crate) fn read(path: &Path, bytes: &Bytes, options: &ReadOptions, append: Sh
 /// Returns the contents of a table after all of its files were read.
 pub(crate) fn finish(path: &Path, table: Option<ArrowTable>) -> Result<Contents> {
     let table = table.ok_or_else(|| Error::NoRows { path: path.to_owned() })?;
-    table.builder.finish(path, &table.layout)
+    table.builder.finish(path, &table.layout, table.columns)
 }
 
 /// A table from one file, or from several files with the same columns.
@@ -95,15 +96,20 @@ pub(crate) struct ArrowTable {
     fields: Vec<Field>,
     layout: Layout,
     builder: TableBuilder,
+    /// All columns of the first file.
+    columns: TableColumns,
 }
 
 impl ArrowTable {
     /// Creates an empty table, and returns the positions in `schema` of the columns that its batches need.
     pub(crate) fn new(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<(Self, Vec<usize>)> {
-        let (layout, positions) = Layout::choose(path, &columns(schema), options)?.projected();
+        let all = columns(schema);
+        let layout = Layout::choose(path, &all, options)?;
+        let columns = TableColumns::new(all, &layout);
+        let (layout, positions) = layout.projected();
         let fields = positions.iter().map(|&i| schema.field(i).clone()).collect();
         let builder = TableBuilder::new(&layout);
-        Ok((Self { fields, layout, builder }, positions))
+        Ok((Self { fields, layout, builder, columns }, positions))
     }
 
     /// Checks the schema of the next file of the same table, and returns the same positions as `new`.

@@ -14,10 +14,54 @@ pub(crate) const ID_NAMES: [&str; 4] = ["id", "ids", "_id", "uid"];
 pub(crate) const SCALAR: [Role; 3] = [Role::Number, Role::Text, Role::Readable];
 
 pub(crate) const IDS: &str = "ids are texts or numbers";
+pub(crate) const TEXTS: &str = "texts are texts or numbers";
 pub(crate) const LABELS: &str = "labels are texts or numbers";
 
 /// Usual names of columns of labels.
 pub const LABEL_NAMES: [&str; 4] = ["label", "labels", "class", "target"];
+
+/// Usual names of columns of texts, the most telling first. Upper and lower case do not matter.
+pub const TEXT_NAMES: [&str; 25] = [
+    "text",
+    "sentence",
+    "utterance",
+    "content",
+    "document",
+    "passage",
+    "body",
+    "prompt",
+    "question",
+    "query",
+    "instruction",
+    "message",
+    "comment",
+    "review",
+    "description",
+    "headline",
+    "title",
+    "caption",
+    "abstract",
+    "tweet",
+    "input",
+    "answer",
+    "response",
+    "output",
+    "completion",
+];
+
+/// Usual names of columns that say where an image or another file is.
+const PATH_NAMES: [&str; 9] =
+    ["path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path", "url"];
+
+/// Usual names of columns of labels that are only copied, unlike [`LABEL_NAMES`].
+const COPIED_LABEL_NAMES: [&str; 6] = ["category", "intent", "topic", "sentiment", "label_text", "label_name"];
+
+/// Whether a column of this name usually tells people what a row is: a text, a label or the path of a file.
+pub fn is_usual_column(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let usual = TEXT_NAMES.iter().chain(&PATH_NAMES).chain(&LABEL_NAMES).chain(&COPIED_LABEL_NAMES);
+    usual.into_iter().any(|usual| *usual == name)
+}
 
 /// Returns the column of texts or numbers called `name`; without a name, the one with a usual name of labels or the only one.
 pub(crate) fn label_column(path: &Path, columns: &[Column], name: Option<&str>) -> Result<usize> {
@@ -102,6 +146,14 @@ impl<'a> ColumnChooser<'a> {
                 None => Ok(None),
             },
         }
+    }
+
+    /// Returns the column of texts with the most telling usual name, or else a column of paths.
+    pub(crate) fn found_text(&self) -> Option<usize> {
+        let names: Vec<String> = self.columns.iter().map(|column| column.name.to_lowercase()).collect();
+        let is_text = |&position: &usize| self.columns[position].role == Role::Text;
+        let find = |usual: &&str| (0..names.len()).filter(is_text).find(|&position| names[position] == *usual);
+        TEXT_NAMES.iter().chain(&PATH_NAMES).find_map(find)
     }
 
     fn named(&self, name: &str) -> Result<usize> {

@@ -13,7 +13,9 @@ use crate::memory_budget::MemoryBudget;
 use crate::message::quoted;
 use crate::pool::Contents;
 use crate::records::{FirstLine, Records, filled, has_decimal_comma, number};
+use crate::row_values::ValueReader;
 use crate::table::{MatrixBuilder, TableBuilder};
+use crate::table_columns::TableColumns;
 use crate::{Error, ReadOptions, Result, column, row_files};
 
 /// Number of rows that are read to distinguish columns of numbers from columns of text.
@@ -29,6 +31,7 @@ pub(crate) const CSV_READER: FormatReader = FormatReader {
     pool: |path, store, options| read(path, &store.bytes()?, None, options),
     column: |path, bytes, name| column::text_column(path, bytes, None, name),
     rows: |path, bytes| row_files::text_table(path, bytes, None),
+    values: |path, bytes, reader| values(path, bytes, None, reader),
     shard: None,
 };
 
@@ -39,6 +42,7 @@ pub(crate) const TSV_READER: FormatReader = FormatReader {
     pool: |path, store, options| read(path, &store.bytes()?, TAB, options),
     column: |path, bytes, name| column::text_column(path, bytes, TAB, name),
     rows: |path, bytes| row_files::text_table(path, bytes, TAB),
+    values: |path, bytes, reader| values(path, bytes, TAB, reader),
     ..CSV_READER
 };
 
@@ -98,7 +102,25 @@ fn read(path: &Path, bytes: &Bytes, separator: Option<u8>, options: &ReadOptions
         unclear.refuse_late(table.row, &record)?;
         table.push(&layout, &record)?;
     }
-    table.builder.finish(path, &layout)
+    let TextTable { builder, .. } = table;
+    let columns = if headed { TableColumns::new(columns, &layout) } else { TableColumns::default() };
+    builder.finish(path, &layout, columns)
+}
+
+/// Reads fields of a table with a header.
+fn values(path: &Path, bytes: &Bytes, separator: Option<u8>, reader: &mut ValueReader) -> Result<()> {
+    let mut records = Records::new(path, bytes, separator);
+    let header = records.next()?.unwrap_or_default();
+    let positions = reader.positions(path, header.iter().map(str::trim))?;
+    records.row = 0;
+    while let Some(wanted) = reader.next_row() {
+        let row = records.row;
+        let Some(record) = records.next()? else { break };
+        if row == wanted {
+            reader.push_texts(path, positions.iter().map(|&position| record.get(position).unwrap_or_default()))?;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn sampled_column(name: &str, position: usize, sample: &[StringRecord]) -> Column {
@@ -119,8 +141,8 @@ fn is_list(cell: &str) -> bool {
 }
 
 /// Returns the columns that are used as texts.
-fn used(layout: &Result<Layout>) -> [Option<usize>; 3] {
-    layout.as_ref().map_or([None; 3], |layout| [layout.id, layout.group, layout.label])
+fn used(layout: &Result<Layout>) -> [Option<usize>; 4] {
+    layout.as_ref().map_or([None; 4], |layout| [layout.id, layout.group, layout.label, layout.text])
 }
 
 /// Refuses a table with decimal commas, whose numbers would be left out as texts, unless those columns are used as texts.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::message::{before, bytes, display_path, listed, one_line};
+use crate::message::{before, bytes, display_path, listed, nearest, one_line};
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -115,8 +115,14 @@ pub enum Error {
     #[error("row {row} of {} cannot be read: {detail}; correct that line", display_path(.path))]
     BadRow { path: PathBuf, row: usize, detail: String },
     /// No column has the requested name.
-    #[error("{} has no column {name}; it has {}", display_path(.path), listed("", .names, ""))]
+    #[error("{} has no column {name}{}; it has {}", display_path(.path), nearest(.name, .names), listed("", .names, ""))]
     NoColumn { path: PathBuf, name: String, names: Vec<String> },
+    /// Columns were to be copied to the picks from a file that has no names of columns.
+    #[error("{} has no named columns that the picks could carry; use a pool in .parquet, .csv or .jsonl, or {}", display_path(.path), Remedy::CopyNoColumns)]
+    NothingToCopy { path: PathBuf },
+    /// The file was changed while the pool was in use.
+    #[error("{} has other rows or columns than when it was first read; do not change it during the selection, and select again", display_path(.path))]
+    Changed { path: PathBuf },
     /// Two columns have the same name.
     #[error("{} has two columns called {name} (columns {} and {}), so the name is ambiguous; rename one of them", display_path(.path), .first + 1, .second + 1)]
     DuplicateColumn { path: PathBuf, name: String, first: usize, second: usize },
@@ -214,6 +220,8 @@ pub enum Remedy {
     NameUse,
     /// Say which columns of the pool do not belong to its embedding: those of ids, groups, labels or costs.
     NameOtherUses,
+    /// Copy no columns of the pool to the picks.
+    CopyNoColumns,
 }
 
 impl fmt::Display for Remedy {
@@ -223,6 +231,7 @@ impl fmt::Display for Remedy {
             Remedy::NameEmbedding => "name one in `ReadOptions::embedding`",
             Remedy::NameIds => "name the column of ids in `ReadOptions::id`",
             Remedy::NameUse => "say in `ReadOptions` what it is for (`id`, `group`, `label` or `cost`)",
+            Remedy::CopyNoColumns => "choose `ColumnChoice::Usual`",
             Remedy::NameOtherUses => {
                 "name the pool's columns that have another use in its `ReadOptions` (`id`, `group`, `label` or `cost`)"
             }
@@ -239,6 +248,7 @@ impl Error {
             Error::NoIds { .. } => Some(Remedy::NameIds),
             Error::MixedColumn { .. } => Some(Remedy::NameUse),
             Error::Lacking { .. } => Some(Remedy::NameOtherUses),
+            Error::NothingToCopy { .. } => Some(Remedy::CopyNoColumns),
             _ => None,
         }
     }

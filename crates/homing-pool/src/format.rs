@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::arrow::ArrowTable;
 use crate::pool::Contents;
+use crate::row_values::ValueReader;
 use crate::store::Store;
 use crate::{Error, ReadOptions, Result, RowList, csv, ipc, jsonl, npy, npz, parquet, safetensors};
 
@@ -68,6 +69,8 @@ pub(crate) struct FormatReader {
     pub(crate) column: fn(&Path, &Bytes, Option<&str>) -> Result<Vec<String>>,
     /// Reads a list of rows. Returns `None` if the file names no rows but may hold embeddings.
     pub(crate) rows: fn(&Path, &Bytes) -> Result<Option<RowList>>,
+    /// Reads the values of some columns and rows.
+    pub(crate) values: fn(&Path, &Bytes, &mut ValueReader) -> Result<()>,
     /// Adds the rows of a file to a table, which the first file creates. Only formats that shards may have need this.
     pub(crate) shard: Option<ShardReader>,
 }

@@ -6,13 +6,14 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{Buffer as Region, root_as_message};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, SchemaRef};
 use bytes::Bytes;
 
 use crate::arrow::ArrowTable;
 use crate::format::{Beginning, FormatReader};
 use crate::guard::caught;
 use crate::memory_budget::MemoryBudget;
+use crate::row_values::ValueReader;
 use crate::{Error, ReadOptions, Result, arrow, column, row_files};
 
 const FORMAT: &str = "Arrow";
@@ -31,6 +32,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     pool: |path, store, options| arrow::read(path, &store.bytes()?, options, append),
     column: column::arrow_column,
     rows: row_files::arrow_table,
+    values,
     shard: Some(append),
 };
 
@@ -51,6 +53,21 @@ fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<
         let chosen = batch.project(positions).map_err(|error| Error::malformed(path, FORMAT, &error))?;
         table.as_mut().expect("the table was created above").push(path, row, &chosen)
     })
+}
+
+/// Reads values of some columns and rows.
+fn values(path: &Path, bytes: &Bytes, reader: &mut ValueReader) -> Result<()> {
+    let mut rows = 0;
+    batches(path, bytes, |schema, row, batch| {
+        let Some(batch) = batch else { return Ok(()) };
+        rows = row + batch.num_rows();
+        let positions = reader.positions(path, schema.fields().iter().map(|field| field.name().as_str()))?;
+        let fields: Vec<&Field> = positions.iter().map(|&position| schema.field(position)).collect();
+        let chosen = batch.project(&positions).map_err(|error| Error::malformed(path, FORMAT, &error))?;
+        reader.push_batch(path, row, &chosen, &fields)
+    })?;
+    reader.next_file(rows);
+    Ok(())
 }
 
 /// Calls `take` with the schema alone, and then with the schema, each batch and the number of its first row.

@@ -1,11 +1,13 @@
 //! Reads JSON lines: each line is an object that holds a list, or a bare list.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
 use bytes::Bytes;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::chooser::no_embedding;
@@ -14,7 +16,9 @@ use crate::layout::{Column, Embedding, Layout, Role};
 use crate::memory_budget::MemoryBudget;
 use crate::message::{one_line, quoted};
 use crate::pool::Contents;
+use crate::row_values::ValueReader;
 use crate::table::TableBuilder;
+use crate::table_columns::TableColumns;
 use crate::{Error, ReadOptions, Result, column, row_files};
 
 pub(crate) const READER: FormatReader = FormatReader {
@@ -25,6 +29,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     pool: |path, store, options| read(path, &store.bytes()?, options),
     column: |path, bytes, name| column::json_column(path, bytes, name),
     rows: |path, bytes| row_files::json_lines(path, bytes),
+    values: field_values,
     shard: None,
 };
 
@@ -36,12 +41,33 @@ fn read(path: &Path, bytes: &Bytes, options: &ReadOptions) -> Result<Contents> {
     }
 }
 
+/// Iterates over the lines in `bytes` and skips blank lines.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
+}
+
+/// Reads fields of objects as they are written. Lines of other rows are not parsed.
+fn field_values(path: &Path, bytes: &Bytes, reader: &mut ValueReader) -> Result<()> {
+    let budget = MemoryBudget::now();
+    for (row, line) in lines(bytes).enumerate() {
+        match reader.next_row() {
+            None => break,
+            Some(wanted) if wanted > row => continue,
+            Some(_) => {}
+        }
+        budget.check(path, (line.len() as u64).saturating_mul(LARGEST_RATIO))?;
+        let mut object: HashMap<String, Box<RawValue>> =
+            serde_json::from_slice(line).map_err(|_| Error::Changed { path: path.to_owned() })?;
+        reader.push_json(path, |name| object.remove(name))?;
+    }
+    Ok(())
+}
+
 /// Iterates over the values in `bytes` and skips blank lines.
 pub(crate) fn values(path: &Path, bytes: &[u8]) -> impl Iterator<Item = Result<Value>> {
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     let budget = MemoryBudget::now();
-    lines.enumerate().map(move |(row, line)| {
+    lines(bytes).enumerate().map(move |(row, line)| {
         budget.check(path, (line.len() as u64).saturating_mul(LARGEST_RATIO))?;
         // Only the names of columns must be unique, and those are the fields of the outermost object.
         let value = match line.first() {
@@ -98,6 +124,7 @@ fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &Read
         group: None,
         label: None,
         blank_labels: false,
+        text: None,
         numbers: Vec::new(),
         side_by_side: Vec::new(),
         ignored_numbers: Vec::new(),
@@ -115,7 +142,7 @@ fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &Read
     if let Some(name) = options.first_name() {
         return Err(Error::NoColumns { path: path.to_owned(), name: quoted(name) });
     }
-    builder.finish(path, &bare)
+    builder.finish(path, &bare, TableColumns::default())
 }
 
 fn objects(
@@ -128,9 +155,13 @@ fn objects(
     let layout = Layout::choose(path, &columns, options)?;
     let Embedding::Column(embedding) = layout.embedding else { return Err(no_embedding(path, &columns)) };
     let mut builder = TableBuilder::new(&layout);
+    let mut table = TableColumns::new(columns.clone(), &layout);
     for (row, line) in std::iter::once(Ok(first)).chain(rest).enumerate() {
         let line = line?;
         let object = line.as_object().ok_or_else(|| not_an_object(path, row))?;
+        for (name, value) in object.iter().filter(|(_, value)| !value.is_null()) {
+            table.learn(name, || field_column((name, value)));
+        }
         let fields = Fields { path, columns: &columns, row, object };
         let TableBuilder { embeddings, probabilities, ids, groups, labels, numbers, budget } = &mut builder;
         embeddings.push(path, row, &fields.list(embedding)?, budget)?;
@@ -148,7 +179,7 @@ fn objects(
             column.push(fields.number(*position)?);
         }
     }
-    builder.finish(path, &layout)
+    builder.finish(path, &layout, table)
 }
 
 pub(crate) fn not_an_object(path: &Path, row: usize) -> Error {

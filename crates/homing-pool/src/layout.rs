@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::chooser::{ColumnChooser, IDS, LABELS, SCALAR, is_index};
+use crate::chooser::{ColumnChooser, IDS, LABELS, SCALAR, TEXTS, is_index};
 use crate::{ReadOptions, Result};
 
 /// What the values of a column can be used as.
@@ -52,6 +52,8 @@ pub(crate) struct Layout {
     pub(crate) group: Option<usize>,
     pub(crate) label: Option<usize>,
     pub(crate) blank_labels: bool,
+    /// Column of texts that show people what a row is. It is not read with the others.
+    pub(crate) text: Option<usize>,
     /// Columns of costs and further numbers, with their names.
     pub(crate) numbers: Vec<(String, usize)>,
     /// Names of the columns of the embedding, if it has several.
@@ -71,6 +73,8 @@ impl Layout {
         };
         let group = chooser.requested(options.group.as_ref().filter(exists), &SCALAR, "groups are texts or numbers")?;
         let label = chooser.requested(options.label.as_ref().filter(exists), &SCALAR, LABELS)?;
+        let requested_text = chooser.requested(options.text.as_ref().filter(exists), &SCALAR, TEXTS)?;
+        let text = requested_text.or_else(|| chooser.found_text());
         let mut numbers = Vec::new();
         let cost = options.cost.iter().map(|name| (name, "costs are numbers"));
         for (name, expected) in cost.chain(options.numbers.iter().map(|name| (name, "a column of numbers is needed"))) {
@@ -81,7 +85,7 @@ impl Layout {
             &[Role::Floats],
             "probabilities are lists of floats, one per row",
         )?;
-        let mut taken: Vec<usize> = [probabilities, id, group, label].into_iter().flatten().collect();
+        let mut taken: Vec<usize> = [probabilities, id, group, label, requested_text].into_iter().flatten().collect();
         taken.extend(numbers.iter().map(|&(_, position)| position));
         let embedding = match &options.embedding {
             Some(name) => Embedding::Column(chooser.asked_embedding(name)?),
@@ -104,7 +108,18 @@ impl Layout {
             Vec::new()
         };
         let blank_labels = options.blank_labels;
-        Ok(Self { embedding, probabilities, id, group, label, blank_labels, numbers, side_by_side, ignored_numbers })
+        Ok(Self {
+            embedding,
+            probabilities,
+            id,
+            group,
+            label,
+            blank_labels,
+            text,
+            numbers,
+            side_by_side,
+            ignored_numbers,
+        })
     }
 
     /// Returns the layout for a table with only the chosen columns, and the positions of those columns in the whole table.
@@ -129,6 +144,7 @@ impl Layout {
             group: self.group.map(new),
             label: self.label.map(new),
             blank_labels: self.blank_labels,
+            text: None,
             numbers: self.numbers.into_iter().map(|(name, position)| (name, new(position))).collect(),
             side_by_side: self.side_by_side,
             ignored_numbers: self.ignored_numbers,

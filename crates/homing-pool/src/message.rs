@@ -69,6 +69,18 @@ pub(crate) fn listed(before: &str, names: &[String], after: &str) -> String {
     format!("{before}{quoted}{rest}{after}")
 }
 
+/// Suggests the one of `names` that a quoted name is probably meant to be; empty if none is similar.
+pub(crate) fn nearest(quoted: &str, names: &[String]) -> String {
+    let meant = quoted.trim_matches('\'').to_lowercase();
+    let distance = |name: &&String| strsim::damerau_levenshtein(&name.to_lowercase(), &meant);
+    match names.iter().filter(|name| !name.is_empty()).min_by_key(distance) {
+        Some(name) if 3 * distance(&name) <= meant.chars().count() => {
+            format!(" (did you mean '{}'?)", one_line(name))
+        }
+        _ => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +98,16 @@ mod tests {
         assert_eq!(display_path(path), "a\\u{1b}[31m\\nb\\u{202e}ü c.csv");
         let message = Error::NotFound { path: path.to_owned() }.to_string();
         assert!(!message.chars().any(is_obeyed), "{message}");
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested_if_it_is_near() {
+        let names = ["id", "text", "Label", ""].map(str::to_owned);
+        assert_eq!(nearest("'txt'", &names), " (did you mean 'text'?)");
+        assert_eq!(nearest("'label'", &names), " (did you mean 'Label'?)");
+        for other in ["'source'", "'xy'", "''"] {
+            assert_eq!(nearest(other, &names), "", "{other}");
+        }
     }
 
     #[test]

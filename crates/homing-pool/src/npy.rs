@@ -9,6 +9,7 @@ use crate::guard::guarded;
 use crate::matrix::Float;
 use crate::pool::{Contents, RowColumns};
 use crate::store::Store;
+use crate::table_columns::TableColumns;
 use crate::tensor::{Dtype, Header, Tensor};
 use crate::{Error, ReadOptions, Result, column, row_files};
 
@@ -23,6 +24,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     pool: read,
     column: |path, bytes, _| column::one_dimensional(path, &tensor(path, &Store::Memory(bytes.clone()))?),
     rows: row_files::array,
+    values: |path, _, _| Err(Error::NothingToCopy { path: path.to_owned() }),
     shard: None,
 };
 
@@ -38,7 +40,13 @@ fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<Contents> {
         return Err(Error::NoColumns { path: path.to_owned(), name: crate::message::quoted(name) });
     }
     let embeddings = tensor(path, store)?.into_matrix(path)?;
-    Ok(Contents { embeddings, columns: RowColumns::default(), side_by_side: Vec::new(), ignored_numbers: Vec::new() })
+    Ok(Contents {
+        embeddings,
+        columns: RowColumns::default(),
+        side_by_side: Vec::new(),
+        ignored_numbers: Vec::new(),
+        table: TableColumns::default(),
+    })
 }
 
 /// Returns the array in `store` without copying it.

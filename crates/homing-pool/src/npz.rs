@@ -23,6 +23,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     pool: |path, store, options| tensor::read(path, &mut Npz::open(path, &store.bytes()?)?, options),
     column: |path, bytes, name| column::array(path, &mut Npz::open(path, bytes)?, name),
     rows: |_, _| Ok(None),
+    values: |path, bytes, reader| tensor::values(path, &mut Npz::open(path, bytes)?, reader),
     shard: None,
 };
 

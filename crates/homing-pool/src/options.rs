@@ -32,7 +32,7 @@ pub struct ReadOptions {
     /// Columns of numbers that together are the embeddings, in a table with a header and without a column of lists. By default
     /// all columns of numbers that have no other use.
     pub side_by_side: Vec<String>,
-    /// Whether the columns of ids, groups and labels may be missing although they are named.
+    /// Whether the columns of ids, groups, labels and texts may be missing although they are named.
     pub optional: bool,
     /// Column of texts or numbers that identify the rows. By default the column called `id`, `ids`, `_id` or `uid`.
     pub id: Option<String>,
@@ -40,6 +40,9 @@ pub struct ReadOptions {
     pub group: Option<String>,
     /// Column of labels, which are texts or numbers.
     pub label: Option<String>,
+    /// Column of texts that show people what a row is. By default the first column of texts that has a usual name
+    /// ([`TEXT_NAMES`](crate::TEXT_NAMES)). Only [`Pool::values`](crate::Pool::values) reads its texts.
+    pub text: Option<String>,
     /// Whether rows of a table may lack a label; the label is then an empty text.
     pub blank_labels: bool,
     /// Column of numbers that are the costs of the rows.
@@ -66,6 +69,8 @@ impl ReadOptions {
         group: impl Into<Option<String>>;
         /// Sets [`ReadOptions::label`].
         label: impl Into<Option<String>>;
+        /// Sets [`ReadOptions::text`].
+        text: impl Into<Option<String>>;
         /// Sets [`ReadOptions::blank_labels`].
         blank_labels: bool;
         /// Sets [`ReadOptions::cost`].
@@ -85,7 +90,7 @@ impl ReadOptions {
 
     /// Returns the columns that a file may lack if [`ReadOptions::optional`] is set.
     fn dispensable(&self) -> impl Iterator<Item = &String> {
-        [&self.id, &self.group, &self.label].into_iter().flatten()
+        [&self.id, &self.group, &self.label, &self.text].into_iter().flatten()
     }
 
     /// Returns one of the columns that a file must have.

@@ -19,6 +19,7 @@ use crate::format::{Beginning, FormatReader};
 use crate::guard::caught;
 use crate::layout::Role;
 use crate::memory_budget::MemoryBudget;
+use crate::row_values::ValueReader;
 use crate::{Error, ReadOptions, Result, arrow, column, row_files};
 
 pub(crate) const FORMAT: &str = "Parquet";
@@ -36,6 +37,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     pool: |path, store, options| arrow::read(path, &store.bytes()?, options, append),
     column: column::parquet_column,
     rows: row_files::parquet_table,
+    values,
     shard: Some(append),
 };
 
@@ -52,6 +54,27 @@ fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<
         };
         let table = table.as_mut().expect("the table was created above");
         file.batches(&positions, |row, batch| table.push(path, row, batch))
+    })
+}
+
+/// Reads values of some columns and rows.
+fn values(path: &Path, bytes: &Bytes, reader: &mut ValueReader) -> Result<()> {
+    caught(path, FORMAT, || {
+        let file = File::open(path, bytes)?;
+        let (schema, rows) = (file.schema.clone(), file.rows());
+        let wanted = reader.positions(path, schema.fields().iter().map(|field| field.name().as_str()))?;
+        // A batch has its columns in the order of the file.
+        let mut positions = wanted.clone();
+        positions.sort_unstable();
+        let order: Vec<usize> =
+            wanted.iter().map(|&position| positions.partition_point(|&other| other < position)).collect();
+        let fields: Vec<&Field> = wanted.iter().map(|&position| schema.field(position)).collect();
+        file.each_batch(&positions, |row, batch| {
+            let batch = batch.project(&order).map_err(|error| Error::malformed(path, FORMAT, &error))?;
+            reader.push_batch(path, row, &batch, &fields)
+        })?;
+        reader.next_file(rows);
+        Ok(())
     })
 }
 
@@ -87,19 +110,25 @@ impl<'a> File<'a> {
         self.reader.metadata().file_metadata().num_rows().max(0) as usize
     }
 
-    /// Calls `take` with each batch of the columns at `positions` and the number of its first row.
+    /// Calls `take` with each batch of the columns at `positions` and the number of its first row. All texts together must fit
+    /// into memory.
     pub(crate) fn batches(
         self,
         positions: &[usize],
-        mut take: impl FnMut(usize, &RecordBatch) -> Result<()>,
+        take: impl FnMut(usize, &RecordBatch) -> Result<()>,
     ) -> Result<()> {
+        self.check_texts(positions)?;
+        self.each_batch(positions, take)
+    }
+
+    /// Like `batches`, for a function that does not keep the texts.
+    fn each_batch(self, positions: &[usize], mut take: impl FnMut(usize, &RecordBatch) -> Result<()>) -> Result<()> {
         let path = self.path;
         let malformed = |error: &dyn std::error::Error| Error::malformed(path, FORMAT, &error.to_string());
         let mask = ProjectionMask::roots(self.reader.parquet_schema(), positions.iter().copied());
         let needed = decoded(self.bytes, self.reader.metadata(), &mask)
             .map_err(|reason| Error::malformed(path, FORMAT, &reason))?;
         MemoryBudget::now().check(path, needed)?;
-        self.check_texts(positions)?;
         let batch = BATCH_BYTES.saturating_mul(self.rows().max(1) as u64) / needed.max(1);
         let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.reader)
             .with_projection(mask)

@@ -10,7 +10,9 @@ use crate::mapped::map;
 use crate::matrix::Matrix;
 use crate::message::quoted;
 use crate::picks::unquoted;
+use crate::row_values::{RowValues, ValueReader};
 use crate::store::{Access, Store};
+use crate::table_columns::{ColumnChoice, TableColumns};
 use crate::{Error, Format, ReadOptions, Result, shards};
 
 /// Refuses to read the file at `path` by position, which is possible only for files that are used in place.
@@ -47,6 +49,8 @@ pub(crate) struct Contents {
     pub(crate) side_by_side: Vec<String>,
     /// Columns of numbers that do not belong to the requested embedding and have no other use.
     pub(crate) ignored_numbers: Vec<String>,
+    /// All columns of the file, if they have names.
+    pub(crate) table: TableColumns,
 }
 
 /// Number of bytes at the start of a file that identify its format.
@@ -179,6 +183,31 @@ impl Pool {
     /// Returns the class probabilities, rows × classes.
     pub fn probabilities(&self) -> Option<Embeddings<'_>> {
         self.contents.columns.probabilities.as_ref().map(Matrix::view)
+    }
+
+    /// Returns the name of the column of texts that show people what a row is, if there is one.
+    pub fn text_column(&self) -> Option<&str> {
+        self.contents.table.text()
+    }
+
+    /// Returns the names of the columns that `choice` selects, which [`Pool::values`] reads.
+    pub fn choose_columns(&self, choice: &ColumnChoice) -> Result<Vec<String>> {
+        self.contents.table.choose(&self.path, choice)
+    }
+
+    /// Reads columns for some rows in another pass over the file, which must not have changed. Only the values of these rows
+    /// are kept in memory.
+    pub fn values(&self, columns: &[String], rows: &[usize]) -> Result<RowValues> {
+        let mut reader = ValueReader::new(columns, rows);
+        if columns.is_empty() || rows.is_empty() {
+            return ValueReader::new(&[], &[]).finish(&self.path);
+        }
+        if self.path.is_dir() {
+            shards::read_values(&self.path, &mut reader)?;
+        } else {
+            (self.format.reader().values)(&self.path, &map(&self.path)?, &mut reader)?;
+        }
+        reader.finish(&self.path)
     }
 
     /// Returns the path from which the pool was read.

@@ -22,6 +22,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     pool: |path, store, options| tensor::read(path, &mut tensors(path, store)?, options),
     column: |path, bytes, name| column::array(path, &mut tensors(path, &Store::Memory(bytes.clone()))?, name),
     rows: |_, _| Ok(None),
+    values: |path, bytes, reader| tensor::values(path, &mut tensors(path, &Store::Memory(bytes.clone()))?, reader),
     shard: None,
 };
 

@@ -14,6 +14,7 @@ use crate::format::ShardReader;
 use crate::mapped::{map, read_file};
 use crate::message::quoted;
 use crate::pool::Contents;
+use crate::row_values::ValueReader;
 use crate::{Error, Format, ReadOptions, Result, arrow};
 
 const STATE: &str = "state.json";
@@ -33,6 +34,21 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(Format, Conten
         append(path, &bytes, options, &mut table)?;
     }
     Ok((shards[0].format, arrow::finish(path, table)?))
+}
+
+/// Reads values of some columns and rows of all shards.
+pub(crate) fn read_values(path: &Path, reader: &mut ValueReader) -> Result<()> {
+    let shards = match listed(path)? {
+        Some(shards) => shards,
+        None => found(path)?,
+    };
+    for Shard { path, format, .. } in &shards {
+        if reader.next_row().is_none() {
+            break;
+        }
+        (format.reader().values)(path, &map(path)?, reader)?;
+    }
+    Ok(())
 }
 
 #[derive(Debug)]

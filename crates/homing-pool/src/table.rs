@@ -8,6 +8,7 @@ use crate::layout::Layout;
 use crate::matrix::{Float, Matrix, Numbers};
 use crate::memory_budget::MemoryBudget;
 use crate::pool::{Contents, RowColumns};
+use crate::table_columns::TableColumns;
 use crate::{Error, Result};
 
 /// A float type that tables can hold.
@@ -123,7 +124,7 @@ impl TableBuilder {
         Self { embeddings, probabilities, ids, groups, labels, numbers, budget: MemoryBudget::now() }
     }
 
-    pub(crate) fn finish(self, path: &Path, layout: &Layout) -> Result<Contents> {
+    pub(crate) fn finish(self, path: &Path, layout: &Layout, table: TableColumns) -> Result<Contents> {
         let embeddings = self.embeddings.finish(path)?;
         let probabilities = layout.probabilities.map(|_| self.probabilities.finish(path)).transpose()?;
         let columns = RowColumns {
@@ -134,7 +135,7 @@ impl TableBuilder {
             probabilities,
         };
         let (side_by_side, ignored_numbers) = (layout.side_by_side.clone(), layout.ignored_numbers.clone());
-        Ok(Contents { embeddings, columns, side_by_side, ignored_numbers })
+        Ok(Contents { embeddings, columns, side_by_side, ignored_numbers, table })
     }
 }
 

@@ -11,7 +11,9 @@ use crate::memory_budget::MemoryBudget;
 use crate::message::quoted;
 use crate::pool::{Contents, RowColumns};
 use crate::positional::Positional;
+use crate::row_values::ValueReader;
 use crate::store::Store;
+use crate::table_columns::TableColumns;
 use crate::{Error, ReadOptions, Result};
 
 /// Type of an array's elements.
@@ -232,8 +234,12 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
     let layout = Layout::choose(path, &columns, options)?;
     // Only tables hold embeddings as number columns side by side; arrays do not.
     let Embedding::Column(embedding) = layout.embedding else { return Err(no_embedding(path, &columns)) };
+    let table = TableColumns::new(columns.clone(), &layout);
     let embeddings = archive.tensor(embedding)?.into_matrix(path)?;
     let rows = embeddings.rows();
+    let is_other = |(_, header): &(String, Header)| header.shape != [rows] || matches!(header.dtype, Dtype::Other(_));
+    let headers = archive.headers();
+    let table = table.without((0..headers.len()).filter(|&position| is_other(&headers[position])).collect());
     let one_a_row = |position: usize, found: usize| {
         if found == rows {
             Ok(())
@@ -262,7 +268,22 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
         probabilities = Some(matrix);
     }
     let columns = RowColumns { ids, groups, labels, numbers, probabilities };
-    Ok(Contents { embeddings, columns, side_by_side: Vec::new(), ignored_numbers: Vec::new() })
+    Ok(Contents { embeddings, columns, side_by_side: Vec::new(), ignored_numbers: Vec::new(), table })
+}
+
+/// Reads values of arrays with one text or number per row.
+pub(crate) fn values(path: &Path, archive: &mut dyn Archive, reader: &mut ValueReader) -> Result<()> {
+    let headers = archive.headers();
+    let positions = reader.positions(path, headers.iter().map(|(name, _)| name.as_str()))?;
+    let columns = positions.into_iter().map(|position| archive.tensor(position)?.texts(path));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    while let Some(row) = reader.next_row() {
+        if columns.iter().any(|texts| row >= texts.len()) {
+            break;
+        }
+        reader.push_texts(path, columns.iter().map(|texts| texts[row].as_str()))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bytemuck::cast_slice;
 use half::f16;
 use homing::{Embeddings, StoredValues};
-use homing_pool::{Access, Pool, ReadOptions, RowList, embedding_column};
+use homing_pool::{Access, ColumnChoice, Pool, ReadOptions, RowList, embedding_column};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -31,6 +31,7 @@ enum Storage {
 pub const COLUMNS: &[Reader<ReadOptions>] = &[
     ("embedding_column", |to, name| name.optional(Argument::text).map(|name| to.embedding = name)),
     ("id_column", |to, name| name.optional(Argument::text).map(|name| to.id = name)),
+    ("text_column", |to, name| name.optional(Argument::text).map(|name| to.text = name)),
     ("label_column", |to, name| name.optional(Argument::text).map(|name| to.label = name)),
     ("groups", |to, name| name.optional(Argument::text).map(|name| to.group = name)),
     ("costs", |to, name| name.optional(Argument::text).map(|name| to.cost = name)),
@@ -200,6 +201,28 @@ impl Data {
             RowList::Embeddings(pool) => Ok((None, Some(Self::new(py, Storage::File(Box::new(pool)))?))),
             list => Ok((list.rows_of(self.file()).map_err(pool_error)?, None)),
         }
+    }
+
+    /// Returns columns of some rows of a file as a JSON object. The columns are those that are named, all, or else those with
+    /// usual names.
+    fn values(&self, py: Python<'_>, named: Option<Vec<String>>, every: bool, rows: Vec<usize>) -> PyResult<String> {
+        let Some(pool) = self.file() else {
+            return if every || named.is_some_and(|names| !names.is_empty()) {
+                Err(PyValueError::new_err("the pool came without named columns; pass a table or a file to `select`"))
+            } else {
+                Ok("{}".to_owned())
+            };
+        };
+        let choice = match named {
+            Some(names) => ColumnChoice::Named(names),
+            None if every => ColumnChoice::All,
+            None => ColumnChoice::Usual,
+        };
+        let json = py.detach(|| {
+            let values = pool.values(&pool.choose_columns(&choice)?, &rows)?;
+            Ok(values.to_json(&rows))
+        });
+        json.map_err(pool_error)
     }
 
     /// The names of the columns that held the numbers; None if they have no names.

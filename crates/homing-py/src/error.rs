@@ -85,6 +85,7 @@ fn pool_words(remedy: PoolRemedy) -> String {
         PoolRemedy::NameEmbedding => "name one in `embedding_column`",
         PoolRemedy::NameIds => "name its column of ids in `id_column`",
         PoolRemedy::NameUse => "say what it is for (`id_column`, `label_column`, `groups` or `costs`)",
+        PoolRemedy::CopyNoColumns => "leave the columns out",
         PoolRemedy::NameOtherUses => {
             "name the pool's columns that have another use (`id_column`, `label_column`, `groups` or `costs`)"
         }

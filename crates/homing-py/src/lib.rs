@@ -28,6 +28,12 @@ struct RuleFields {
     paper: &'static str,
 }
 
+/// Whether a column of this name usually tells people what a row is.
+#[pyfunction]
+fn is_usual_column(name: &str) -> bool {
+    homing_pool::is_usual_column(name)
+}
+
 /// Returns all rules.
 #[pyfunction]
 fn rules() -> Vec<RuleFields> {
@@ -57,6 +63,7 @@ fn _homing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<diagnose::Diagnosis>()?;
     module.add_function(wrap_pyfunction!(rules, module)?)?;
     module.add_function(wrap_pyfunction!(argument_names, module)?)?;
+    module.add_function(wrap_pyfunction!(is_usual_column, module)?)?;
     module.add_function(wrap_pyfunction!(error::refusals, module)?)?;
     module.add_function(wrap_pyfunction!(argument::shown, module)?)?;
     module.add_function(wrap_pyfunction!(argument::whole, module)?)?;

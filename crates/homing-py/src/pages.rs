@@ -1,8 +1,10 @@
 //! Sentences and pages about selections and diagnoses.
 
+use std::collections::HashMap;
+
 use homing::diagnose::{Advice, Diagnosis};
 use homing::{Interrupt, Noise, Plan};
-use homing_report::{Provenance, Report, RowDetails, diagnosis, render};
+use homing_report::{Findings, Provenance, Report, RowDetails, diagnosis, render};
 use pyo3::prelude::*;
 
 use crate::data::Data;
@@ -43,15 +45,21 @@ pub fn selection_page(py: Python<'_>, page: SelectionPage<'_>, threads: Option<u
             ..Provenance::new(&task, plan, selection)
         };
         run(py, threads, &interrupt, None, |_| {
+            let findings = Findings::new(&task, selection, provenance.seed)?;
+            // A page without texts is better than none, for example if the file has changed.
+            let texts = texts_of(Some(whole.pool()), &findings.rows()).unwrap_or_default();
+            let target_texts = texts_of(whole.targets(), &findings.target_rows()).unwrap_or_default();
             let details = RowDetails {
                 id: &|row| name(ids, row).unwrap_or_else(|| row.to_string()),
                 target_id: &|row| name(target_ids, row),
+                text: &|row| texts.get(&row).cloned(),
+                target_text: &|row| target_texts.get(&row).cloned(),
                 label: &|row| name(labels, row),
                 group: &|row| name(groups, row),
                 thumbnail: &|_| None,
                 target_thumbnail: &|_| None,
             };
-            Report::new(&task, selection, provenance, &details)
+            Ok(Report::of_findings(&findings, provenance, &details))
         })
     })?;
     let report = Report { title: title.unwrap_or(report.title), ..report };
@@ -62,6 +70,13 @@ pub fn selection_page(py: Python<'_>, page: SelectionPage<'_>, threads: Option<u
 #[pyfunction]
 pub fn curves(information: Vec<f64>, variance_left: Option<Vec<f64>>) -> PyResult<String> {
     homing_report::curves(&information, variance_left.as_deref()).map_err(report_error)
+}
+
+/// Returns the texts of some rows of a file that has a column of texts.
+fn texts_of(data: Option<&Data>, rows: &[usize]) -> Option<HashMap<usize, String>> {
+    let pool = data?.file()?;
+    let values = pool.values(&[pool.text_column()?.to_owned()], rows).ok()?;
+    Some(rows.iter().filter_map(|&row| Some((row, values.text(0, row)?))).collect())
 }
 
 /// Phrases advice with the names of Python's arguments.

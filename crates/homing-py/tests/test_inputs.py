@@ -105,8 +105,9 @@ def test_pandas(pool, targets):
     assert picks(pd.DataFrame(pool), pd.DataFrame(targets)) == want
     lists = pd.DataFrame({"e": list(pool), "source": "web"})
     assert picks(lists, targets, embedding_column="e") == want
+    assert picks(lists, targets) == want, "the only column of lists is the embedding"
     with pytest.raises(TypeError, match="not all columns of the pool hold floats"):
-        homing.select(lists, targets, 3)
+        homing.select(lists.assign(f=list(pool)), targets, 3)
     with pytest.raises(ValueError, match="no column 'x' in the pool; there are e, source"):
         homing.select(lists, targets, 3, embedding_column="x")
 

@@ -10,6 +10,7 @@ mod chart;
 pub mod diagnosis;
 mod error;
 mod figure;
+mod findings;
 mod format;
 pub mod frame;
 mod map;
@@ -22,6 +23,8 @@ mod selection;
 pub mod text;
 mod thumbnail;
 
+use std::collections::BTreeMap;
+
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -30,6 +33,7 @@ use serde::Serialize;
 pub use chart::{Axis, Chart, chart_at};
 pub use error::{Error, Result};
 pub use figure::Figure;
+pub use findings::Findings;
 pub use notebook::curves;
 pub use selection::RowDetails;
 pub use thumbnail::Thumbnail;
@@ -51,6 +55,8 @@ pub struct Report {
     /// Explanation of the numbers in the comparison.
     pub comparison_note: String,
     pub targets: Vec<TargetLine>,
+    /// Texts of the targets that the page names, by their rows.
+    pub target_texts: BTreeMap<usize, String>,
     pub guarantees: Option<Guarantees>,
     /// How well a network learned from such picks.
     pub learning: Option<plots::Section>,
@@ -113,6 +119,8 @@ pub struct PickLine {
     /// Row of the pool, counted from 0.
     pub row: usize,
     pub id: String,
+    /// Text that shows what the row is.
+    pub text: Option<String>,
     pub score: f64,
     /// Information of this pick and all picks before it, in nats.
     pub information: f64,
@@ -162,6 +170,8 @@ pub struct RedundantRows {
 pub struct SimilarRow {
     pub row: usize,
     pub id: String,
+    /// Text that shows what the row is.
+    pub text: Option<String>,
     pub similarity: f64,
 }
 

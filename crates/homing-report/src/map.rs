@@ -63,7 +63,8 @@ pub fn draw(map: &Map, shown: &[PickLine]) -> Option<Drawing> {
     let marked = shown.len().min(map.picks.len());
     let pick = |(pick, point): (&PickLine, &[f32; 2])| {
         let [x, y] = place(point)?;
-        let title = pick.label.as_ref().map_or_else(|| pick.id.clone(), |label| format!("{} · {label}", pick.id));
+        let name = pick.text.as_ref().unwrap_or(&pick.id);
+        let title = pick.label.as_ref().map_or_else(|| name.clone(), |label| format!("{name} · {label}"));
         Some(MapMark { number: pick.rank, numbered: pick.rank <= NUMBERED, x, y, title })
     };
     let target = |(number, point): (usize, &[f32; 2])| {

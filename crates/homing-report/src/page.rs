@@ -1,5 +1,7 @@
 //! Variables of `report.html`: the report with long lists cut, charts drawn and maxima computed.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::chart::{Axis, Chart, chart};
@@ -34,6 +36,7 @@ pub struct ReportPage<'a> {
     targets: Vec<TargetRow<'a>>,
     learning: Option<&'a Section>,
     target_count: usize,
+    target_texts: &'a BTreeMap<usize, String>,
     guarantees: Option<&'a Guarantees>,
     /// Pictures of the targets that have one, for the cells that name targets.
     pictures: Vec<(usize, &'a Thumbnail)>,
@@ -84,7 +87,8 @@ pub fn page(report: &Report) -> ReportPage<'_> {
             variance_left: shown.iter().any(|pick| pick.variance_left.is_some()),
             score: shown.iter().any(|pick| (pick.score - pick.gain).abs() > 1e-6 * pick.gain.abs()),
             serves: purposes().any(|purpose| !purpose.serves.is_empty()),
-            nearest: purposes().any(|purpose| !purpose.nearest.is_empty()),
+            // Texts of targets need room, and those that a pick serves say more.
+            nearest: report.target_texts.is_empty() && purposes().any(|purpose| !purpose.nearest.is_empty()),
             redundant: purposes().any(|purpose| purpose.redundant.is_some()),
         },
         information_chart: information_chart(report),
@@ -101,6 +105,7 @@ pub fn page(report: &Report) -> ReportPage<'_> {
         targets: target_rows(&report.targets),
         learning: report.learning.as_ref(),
         target_count: report.targets.len(),
+        target_texts: &report.target_texts,
         guarantees: report.guarantees.as_ref(),
         pictures: report.targets.iter().filter_map(|target| Some((target.row, target.thumbnail.as_ref()?))).collect(),
     }

@@ -1,34 +1,33 @@
 //! Builds the [`Report`] of a selection.
 
-use homing::diagnose::{Diagnosis, Question};
-use homing::{Explanation, Noise, Plan, Projection, Result, STRATEGIES, Selection, SpanCoordinates, Task, explain};
+use homing::diagnose::Diagnosis;
+use homing::{Explanation, Plan, Result, STRATEGIES, Selection, Task};
 
 use crate::diagnosis::{checks, facts, verdict};
+use crate::format::clip;
 use crate::text::grouped;
 use crate::{
-    Guarantees, Map, PickLine, PickPurpose, Provenance, RedundantRows, Report, SimilarRow, TargetCosine, TargetLine,
-    TargetShare, Thumbnail,
+    Findings, Guarantees, PickLine, PickPurpose, Provenance, RedundantRows, Report, SimilarRow, TargetCosine,
+    TargetLine, TargetShare, Thumbnail,
 };
 
-/// Maximum number of pool rows that the map shows.
-const MAP_POOL: usize = 3000;
-
-/// Maximum number of targets that the map shows.
-const MAP_TARGETS: usize = 1000;
-
 /// Maximum number of targets that the report names for each pick.
-const SERVED_TARGETS: usize = 3;
+pub(crate) const SERVED_TARGETS: usize = 3;
 
 /// Share of its variance above which a target counts as untouched by the picks.
 const UNTOUCHED: f64 = 0.9;
 
-/// Largest product of pool rows and picks for which the report includes a diagnosis; that takes about a second.
-const MAX_DIAGNOSED: usize = 1_000_000;
+/// Maximum number of characters of a text within a sentence.
+const SENTENCE_TEXT: usize = 60;
 
-/// Functions that return the ids, labels, groups and pictures of pool rows and targets.
+/// Functions that return the ids, texts, labels, groups and pictures of pool rows and targets.
+///
+/// Texts are needed only for the rows that [`Findings`] lists.
 pub struct RowDetails<'a> {
     pub id: &'a dyn Fn(usize) -> String,
     pub target_id: &'a dyn Fn(usize) -> Option<String>,
+    pub text: &'a dyn Fn(usize) -> Option<String>,
+    pub target_text: &'a dyn Fn(usize) -> Option<String>,
     pub label: &'a dyn Fn(usize) -> Option<String>,
     pub group: &'a dyn Fn(usize) -> Option<String>,
     pub thumbnail: &'a dyn Fn(usize) -> Option<Thumbnail>,
@@ -37,7 +36,19 @@ pub struct RowDetails<'a> {
 
 impl RowDetails<'_> {
     fn target_name(&self, target: usize) -> String {
-        (self.target_id)(target).unwrap_or_else(|| target.to_string())
+        let id = (self.target_id)(target).unwrap_or_else(|| target.to_string());
+        match (self.target_text)(target) {
+            Some(text) => format!("{id} {}", quoted(&text)),
+            None => id,
+        }
+    }
+
+    fn row_name(&self, row: usize) -> String {
+        let id = match (self.id)(row) {
+            id if id == row.to_string() => format!("row {row}"),
+            id => format!("{id} (row {row})"),
+        };
+        (self.text)(row).map_or_else(|| id.clone(), |text| format!("{} ({id})", quoted(&text)))
     }
 }
 
@@ -70,45 +81,40 @@ impl Report {
         provenance: Provenance,
         details: &RowDetails<'_>,
     ) -> Result<Self> {
-        let span = SpanCoordinates::of(task)?;
-        let task = &span.as_ref().map_or(*task, |span| span.task(task));
-        let explanation = explain(task, selection)?;
-        let diagnosis = diagnose(task, selection, provenance.seed)?;
+        Ok(Self::of_findings(&Findings::new(task, selection, provenance.seed)?, provenance, details))
+    }
+
+    /// Returns the report of what was found about a selection.
+    pub fn of_findings(findings: &Findings<'_>, provenance: Provenance, details: &RowDetails<'_>) -> Self {
+        let Findings { selection, explanation, diagnosis, map, has_targets } = findings;
         let targets = match provenance.target_count {
             0 => String::new(),
             count => format!(" for {} targets", grouped(count)),
         };
         let (picked, rows) = (grouped(selection.picks.len()), grouped(provenance.rows));
-        let map = map(task, selection);
-        task.check_read()?;
-        let guarantees = task.targets.map(|_| guarantees(diagnosis.as_ref(), details));
-        let mut warnings = warnings(&explanation);
+        let mut warnings = warnings(explanation);
         if let Some(diagnosis) = diagnosis.as_ref().filter(|diagnosis| !diagnosis.out_of_reach().is_empty()) {
             warnings.push(verdict(diagnosis, |target| details.target_name(target)));
         }
-        Ok(Self {
+        let target_texts = findings.target_rows().into_iter();
+        Self {
             title: "Chosen data".into(),
             summary: format!("{picked} of {rows} rows chosen{targets} by {}", provenance.rule),
-            picks: pick_lines(selection, &explanation, details),
-            map: Some(map),
-            targets: target_lines(&explanation, diagnosis.as_ref(), details),
-            guarantees,
+            picks: pick_lines(selection, explanation, details),
+            map: Some(map.clone()),
+            targets: target_lines(explanation, diagnosis.as_ref(), details),
+            target_texts: target_texts.filter_map(|row| Some((row, (details.target_text)(row)?))).collect(),
+            guarantees: has_targets.then(|| guarantees(diagnosis.as_ref(), details)),
             warnings,
             provenance,
             ..Self::default()
-        })
+        }
     }
 }
 
-/// Returns what the pool can teach, or `None` if there are no targets or the computation would take long.
-fn diagnose(task: &Task<'_>, selection: &Selection, seed: u64) -> Result<Option<Diagnosis>> {
-    let picks = selection.rows();
-    if task.targets.is_none() || picks.is_empty() || picks.len().saturating_mul(task.pool.rows()) > MAX_DIAGNOSED {
-        return Ok(None);
-    }
-    let noise = Noise::Std(selection.noise_var.sqrt());
-    let question = Question::new(*task).noise(noise).picks(&picks).count(picks.len()).seed(seed);
-    Diagnosis::new(&question).map(Some)
+/// Returns a text in quotes, shortened for a sentence.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", clip(text, SENTENCE_TEXT))
 }
 
 fn guarantees(diagnosis: Option<&Diagnosis>, details: &RowDetails<'_>) -> Guarantees {
@@ -118,13 +124,9 @@ fn guarantees(diagnosis: Option<&Diagnosis>, details: &RowDetails<'_>) -> Guaran
             .into();
         return Guarantees { verdict, ..Guarantees::default() };
     };
-    let id = |row: usize| match (details.id)(row) {
-        id if id == row.to_string() => format!("row {row}"),
-        id => format!("{id} (row {row})"),
-    };
     Guarantees {
         verdict: verdict(diagnosis, |target| details.target_name(target)),
-        facts: facts(diagnosis, id),
+        facts: facts(diagnosis, |row| details.row_name(row)),
         checks: checks(diagnosis),
     }
 }
@@ -152,6 +154,7 @@ fn pick_lines(selection: &Selection, explanation: &Explanation, details: &RowDet
             let example = reasons.redundant_example.map(|(row, similarity)| SimilarRow {
                 row,
                 id: (details.id)(row),
+                text: (details.text)(row),
                 similarity,
             });
             let serves = reasons.serves.iter().take(SERVED_TARGETS);
@@ -159,6 +162,7 @@ fn pick_lines(selection: &Selection, explanation: &Explanation, details: &RowDet
                 rank: pick.rank,
                 row: pick.row,
                 id: (details.id)(pick.row),
+                text: (details.text)(pick.row),
                 score: pick.score,
                 information: pick.information,
                 gain,
@@ -189,24 +193,4 @@ fn target_lines(explanation: &Explanation, diagnosis: Option<&Diagnosis>, detail
             thumbnail: (details.target_thumbnail)(row),
         })
         .collect()
-}
-
-/// Projects pool, targets and picks onto the pool's principal axes.
-fn map(task: &Task<'_>, selection: &Selection) -> Map {
-    let pool = task.pool.embeddings();
-    let projection = Projection::new(pool);
-    let place =
-        |embeddings: homing::Embeddings<'_>, row: usize| projection.apply(&embeddings.row(row)).map(|x| x as f32);
-    let evenly_spaced = |rows: usize, most: usize| -> Vec<usize> {
-        let shown = rows.min(most);
-        (0..shown).map(|i| i * rows / shown).collect()
-    };
-    Map {
-        pool: evenly_spaced(pool.rows(), MAP_POOL).into_iter().map(|row| place(pool, row)).collect(),
-        targets: task.targets.map_or_else(Vec::new, |targets| {
-            (0..targets.rows().min(MAP_TARGETS)).map(|row| place(targets.embeddings(), row)).collect()
-        }),
-        picks: selection.picks.iter().map(|pick| place(pool, pick.row)).collect(),
-        explained: projection.explained,
-    }
 }

@@ -14,7 +14,7 @@ fn report(picks: usize) -> Report {
             nearest: vec![TargetCosine { target: 0, cosine: 0.9 }],
             redundant: Some(RedundantRows {
                 count: 3,
-                example: Some(SimilarRow { row: 2, id: "twin".into(), similarity: 0.99 }),
+                example: Some(SimilarRow { row: 2, id: "twin".into(), text: None, similarity: 0.99 }),
             }),
         }),
         thumbnail: Some(Thumbnail([3; 64])),
@@ -53,15 +53,29 @@ fn text_from_outside_is_escaped() {
     report.others.push(RuleCurve { name: attack.into(), information: vec![1.0, 2.0], variance_left: vec![] });
     report.comparison[0].rule = attack.into();
     report.targets[0].id = Some(attack.into());
+    report.target_texts.insert(0, attack.into());
     let pick = &mut report.picks[0];
     (pick.id, pick.label, pick.group) = (attack.into(), Some(attack.into()), Some(attack.into()));
+    pick.text = Some(attack.into());
     let purpose = pick.purpose.as_mut().unwrap();
+    purpose.redundant.as_mut().unwrap().example.as_mut().unwrap().text = Some(attack.into());
     purpose.redundant.as_mut().unwrap().example.as_mut().unwrap().id = attack.into();
     let html = render(&report).unwrap();
     assert!(!html.contains("<script>alert"));
     assert!(!html.contains("'\"'"));
     assert_eq!(html.matches("<script").count(), 1);
     assert!(html.contains("&lt;script&gt;alert"));
+}
+
+#[test]
+fn texts_replace_the_numbers_of_targets() {
+    let mut report = report(3);
+    report.target_texts.insert(0, "my tyre is flat".into());
+    report.picks[0].text = Some("need new tires".into());
+    let html = render(&report).unwrap();
+    assert!(html.contains(">need new tires</b>"), "the text names the pick");
+    assert_eq!(html.matches(">my tyre is flat<").count(), 3 + 1, "every pick and the table of targets show the text");
+    assert!(!html.contains("<span class=\"target\">0</span>"));
 }
 
 #[test]

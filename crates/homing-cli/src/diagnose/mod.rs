@@ -13,9 +13,10 @@ use homing_report::diagnosis::{Names, plain_advice, render};
 use serde::Serialize;
 
 use crate::arguments::{ColumnArguments, ModelArguments, file_of};
-use crate::files::{FilePaths, FurtherColumns, TaskFiles, check_report, picked_rows};
+use crate::files::{FilePaths, FurtherColumns, TaskFiles, check_report, picked_rows, report_path};
 use crate::refusal::Options;
 use crate::terminal::{self, OutputFormat, Steps, grouped, note};
+use crate::texts::RowTexts;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +50,7 @@ pub struct Arguments {
     /// Output format: human-readable tables, or JSON with one object (targets, objective, gamma, kappa and noise_var).
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
     format: OutputFormat,
-    /// File for an HTML page with the same content.
+    /// File for an HTML page with the same content; a name without an ending gets .html.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
     /// Print only errors and the result.
@@ -66,8 +67,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let paths = paths.reads(arguments.picks.as_deref()).reads(arguments.observed.as_deref());
     let paths = arguments.columns.files().into_iter().fold(paths, Paths::reads);
     let paths = paths.reads(arguments.values.as_deref().and_then(file_of));
-    paths.writes("--report", arguments.report.as_deref()).check()?;
-    check_report(arguments.report.as_deref())?;
+    let report = report_path(arguments.report.as_deref());
+    paths.writes("--report", report.as_deref()).check()?;
+    check_report(report.as_deref())?;
     if arguments.count == 0 {
         bail!("-n 0 leaves no rows to diagnose; give at least 1");
     }
@@ -112,18 +114,39 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         files.notes(&Options::of::<Arguments>()).into_iter().for_each(note);
     }
     task.check_read()?;
-    if let Some(path) = &arguments.report {
-        let names = Names { row: &|row| files.row_name(row), target: &|row| files.target_name(row), advice: &advice };
+    let (rows, targets) = named_rows(&diagnosis);
+    let texts = RowTexts::read(&files, &rows, &targets)?;
+    let report = report_path(arguments.report.as_deref());
+    if let Some(path) = &report {
+        let row = |row| texts.row_name(&files, row, PAGE_TEXT);
+        let target = |row| texts.target_name(&files, row, PAGE_TEXT);
+        let names = Names { row: &row, target: &target, advice: &advice };
         let page = render(&names, &task, &diagnosis)?;
         write_beside(path, |file| file.write_all(page.as_bytes()))?;
     }
     let mut out = terminal::stdout();
     match arguments.format {
-        OutputFormat::Json => terminal::print_json(&Json::new(&diagnosis))?,
-        OutputFormat::Table => table::print(&mut out, &diagnosis, &files)?,
+        OutputFormat::Json => terminal::print_json(&Json::new(&diagnosis, &texts))?,
+        OutputFormat::Table => table::print(&mut out, &diagnosis, &files, &texts)?,
+    }
+    if let Some(path) = report.filter(|_| !arguments.quiet) {
+        note(format_args!("The report is in {}.", path.display()));
     }
     Ok(())
 }
+
+/// Returns the rows and the targets that the result may name.
+fn named_rows(diagnosis: &Diagnosis) -> (Vec<usize>, Vec<usize>) {
+    let rows = diagnosis.next.iter().map(|next| next.row).collect();
+    let targets = diagnosis.least_reachable().into_iter().take(MAX_NAMED).map(|target| target.row);
+    (rows, targets.chain(diagnosis.out_of_reach().iter().take(MAX_NAMED).map(|target| target.row)).collect())
+}
+
+/// Maximum number of targets whose texts are read.
+const MAX_NAMED: usize = 1000;
+
+/// Maximum number of characters of a text on a page.
+const PAGE_TEXT: usize = 80;
 
 /// Phrases advice with the names of the options.
 fn advice(advice: Advice) -> String {
@@ -188,6 +211,8 @@ struct Json {
 #[derive(Serialize)]
 struct JsonTarget {
     index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
     prior_var: f64,
     irreducible_var: f64,
     posterior_var: f64,
@@ -207,9 +232,10 @@ struct Kappa {
 }
 
 impl Json {
-    fn new(diagnosis: &Diagnosis) -> Self {
+    fn new(diagnosis: &Diagnosis, texts: &RowTexts) -> Self {
         let target = |target: &TargetReach| JsonTarget {
             index: target.row,
+            text: texts.target(target.row),
             prior_var: target.prior,
             irreducible_var: target.irreducible,
             posterior_var: target.now,

@@ -9,14 +9,18 @@ use homing_report::Fact;
 use homing_report::diagnosis::{checks, facts, reach_note, verdict, warnings};
 
 use crate::files::TaskFiles;
-use crate::terminal::{cell, grouped, plain_table, short};
+use crate::terminal::{cell, grouped, plain_table, short, text_width};
+use crate::texts::RowTexts;
 
 /// Maximum number of targets that the table lists.
 const LISTED: usize = 20;
 
-pub fn print(out: &mut impl Write, diagnosis: &Diagnosis, files: &TaskFiles) -> Result<()> {
-    let id = |row: usize| cell(&files.row_name(row));
-    let target_id = |row: usize| cell(&files.target_name(row));
+/// Maximum number of characters of a text within a sentence.
+const SENTENCE_TEXT: usize = 40;
+
+pub fn print(out: &mut impl Write, diagnosis: &Diagnosis, files: &TaskFiles, texts: &RowTexts) -> Result<()> {
+    let id = |row: usize| cell(&texts.row_name(files, row, SENTENCE_TEXT));
+    let target_id = |row: usize| cell(&texts.target_name(files, row, SENTENCE_TEXT));
     writeln!(out, "{}", verdict(diagnosis, target_id))?;
     writeln!(
         out,
@@ -24,7 +28,7 @@ pub fn print(out: &mut impl Write, diagnosis: &Diagnosis, files: &TaskFiles) -> 
         100.0 * diagnosis.mean_share(|target| target.labelled),
         100.0 * diagnosis.mean_share(|target| target.prior - target.now),
     )?;
-    writeln!(out, "{}", targets_table(diagnosis, files))?;
+    writeln!(out, "{}", targets_table(diagnosis, files, texts))?;
     writeln!(out, "\n{}", reach_note(diagnosis))?;
     for (title, facts) in [("Guarantees", facts(diagnosis, id)), ("Checks", checks(diagnosis))] {
         writeln!(out, "\n{title}\n{}", facts_table(&facts))?;
@@ -35,12 +39,14 @@ pub fn print(out: &mut impl Write, diagnosis: &Diagnosis, files: &TaskFiles) -> 
     Ok(())
 }
 
-fn targets_table(diagnosis: &Diagnosis, files: &TaskFiles) -> Table {
+fn targets_table(diagnosis: &Diagnosis, files: &TaskFiles, texts: &RowTexts) -> Table {
+    // The numbers take about 72 characters.
+    let width = text_width(72);
     let mut table = plain_table();
     table.set_header(["target", "prior", "irreducible", "whole pool", "now", "out of reach", "reached"]);
     for target in diagnosis.least_reachable().into_iter().take(LISTED) {
         table.add_row([
-            cell(&files.target_name(target.row)),
+            cell(&texts.target_name(files, target.row, width)),
             short(target.prior),
             short(target.irreducible),
             short(target.labelled),

@@ -63,6 +63,8 @@ impl Error {
             Null { path: path(), row: 3, column: "'one'".to_owned() }
             BadRow { path: path(), row: 3, detail: "its parts contradict each other".to_owned() }
             NoColumn { path: path(), name: "'one'".to_owned(), names: names() }
+            NothingToCopy { path: path() }
+            Changed { path: path() }
             DuplicateColumn { path: path(), name: "'one'".to_owned(), first: 1, second: 4 }
             Lacking { path: path(), names: names() }
             NoColumns { path: path(), name: "'one'".to_owned() }

@@ -25,6 +25,17 @@ def side_by_side(x: Any, what: str, pool_columns: list[str] | None) -> tuple[npt
     return np.ascontiguousarray(x.iloc[:, order].to_numpy()), None if names == _numbered(len(names)) else names
 
 
+def found_lists(x: Any) -> str | None:
+    """Returns the column of lists of floats that has a usual name, or the only one; None if there is none or several."""
+    found = []
+    for at, label in enumerate(map(str, x.columns)):
+        first = x.iloc[0, at] if len(x) and x.dtypes.iloc[at].kind == "O" else None
+        if isinstance(first, (list, tuple, np.ndarray)) and np.asarray(first).dtype.kind == "f":
+            found.append(label)
+    usual = [name for name in ("embedding", "embeddings", "vector", "features", "emb") if name in found]
+    return usual[0] if usual else found[0] if len(found) == 1 else None
+
+
 def column_of_lists(x: Any, what: str, column: str) -> list[Any]:
     """Returns the column of this name."""
     labels = list(map(str, x.columns))

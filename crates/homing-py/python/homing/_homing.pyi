@@ -11,6 +11,7 @@ __all__ = [
     "Selection",
     "Diagnosis",
     "rules",
+    "is_usual_column",
     "argument_names",
     "_refusals",
     "shown",
@@ -37,6 +38,7 @@ __all__ = [
 __version__: str
 
 def rules() -> list[dict[str, str]]: ...
+def is_usual_column(name: str) -> bool: ...
 
 @final
 class Data:
@@ -54,6 +56,7 @@ class Data:
     def groups(self) -> list[str] | None: ...
     @property
     def costs(self) -> list[float] | None: ...
+    def values(self, named: list[str] | None, every: bool, rows: list[int]) -> str: ...
     @staticmethod
     def array(array: npt.NDArray[Any], columns: list[str] | None = None) -> Data: ...
     @staticmethod

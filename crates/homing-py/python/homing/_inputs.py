@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from homing._frames import column_of_lists, is_frame, side_by_side
+from homing._frames import column_of_lists, found_lists, is_frame, side_by_side
 from homing._homing import Data
 from homing._homing import real as real
 from homing._homing import shown as shown
@@ -116,6 +116,7 @@ def _frame(
     x: Any, what: str, column: str | None, pool_columns: list[str] | None
 ) -> tuple[npt.NDArray[Any], list[str] | None]:
     """Returns the float columns of a pandas table as a matrix with their names, or a column of lists as a matrix."""
+    column = column or found_lists(x)
     if column is None:
         return side_by_side(x, what, pool_columns)
     return np.ascontiguousarray(_asarray(column_of_lists(x, what, column), what)), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from homing import _homing, _inputs, _notebook
 from homing._files import check_output
+from homing._pool_table import PoolTable, joined
 
 if TYPE_CHECKING:
     import pandas
@@ -101,11 +102,13 @@ class Selection:
     _files: tuple[str, ...] = ()
     # Copies and pickles drop it, because it holds the task and therefore the pool.
     _core: _homing.Selection | None = field(default=None, init=False)
+    _table: PoolTable | None = field(default=None, init=False)
 
     @classmethod
-    def _of(cls, core: _homing.Selection, files: tuple[str, ...]) -> Selection:
+    def _of(cls, core: _homing.Selection, files: tuple[str, ...], table: PoolTable | None = None) -> Selection:
         selection = cls(**core.fields(), _files=files)
         object.__setattr__(selection, "_core", core)
+        object.__setattr__(selection, "_table", table)
         return selection
 
     @property
@@ -137,7 +140,7 @@ class Selection:
         return _notebook.selection_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_core": None}
+        return {**self.__dict__, "_core": None, "_table": None}
 
     def _with_pool(self) -> _homing.Selection:
         """Returns the core's selection, which has the pool."""
@@ -156,20 +159,35 @@ class Selection:
         picks, targets = self._with_pool().explain(_inputs.threads(threads))
         return Explanation([PickReasons(**pick) for pick in picks], [TargetStory(**target) for target in targets])
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Returns the picks as a table: rank, index, id (if there are ids), score, information, gain, variance_left."""
+    def to_pandas(self, columns: str | Iterable[str] | None = None) -> pandas.DataFrame:
+        """Returns the picks as a table: rank, index, id (if there are ids), score, information, gain, variance_left.
+
+        Columns of the pool follow, if it is a table or a file: by default its texts, labels and paths that have usual names;
+        otherwise ``all``, ``none`` or a list of names. A name that the table has already gets the suffix ``_pool``. Copies and
+        pickles of a selection no longer know the pool's columns.
+
+        >>> import homing, pandas
+        >>> pool = pandas.DataFrame({"text": ["a", "b"], "embedding": [[1.0, 0.0], [0.0, 1.0]]})
+        >>> homing.select(pool, [[0.1, 0.9]], n=1).to_pandas()[["rank", "index", "text"]]
+           rank  index text
+        0     1      1    b
+        """
         try:
             import pandas
         except ImportError:
             raise ImportError("to_pandas needs pandas; pip install pandas") from None
 
         table: dict[str, Any] = {"rank": np.arange(1, len(self) + 1), "index": self.indices}
-        if self.ids is not None:
-            table["id"] = self.ids
+        pool = self._table
+        if pool is None and columns not in (None, "none"):
+            raise ValueError("this selection was pickled or copied without its pool, so it has no further columns")
+        ids = self.ids if self.ids is not None or pool is None else pool.ids(self.indices)
+        if ids is not None:
+            table["id"] = ids
         table |= {"score": self.scores, "information": self.information, "gain": self.gains}
         if self.variance_left is not None:
             table["variance_left"] = self.variance_left
-        return pandas.DataFrame(table)
+        return pandas.DataFrame(table if pool is None else joined(table, pool.values(columns, self.indices)))
 
     def report(
         self,

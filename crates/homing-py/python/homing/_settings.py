@@ -38,8 +38,8 @@ class Columns(TypedDict, total=False):
 
     embedding_column
         The column that holds the embeddings.
-    id_column, label_column
-        The columns that hold the ids and the labels of the rows.
+    id_column, label_column, text_column
+        The columns that hold the ids, the labels and the texts of the rows; pages show the texts of files.
     pool_access
         How the numbers of a file are read: ``map`` maps the file into memory, ``read`` reads it block by block, and ``auto``
         chooses.
@@ -48,6 +48,7 @@ class Columns(TypedDict, total=False):
     embedding_column: str | None
     id_column: str | None
     label_column: str | None
+    text_column: str | None
     pool_access: str | None
 
 

@@ -13,6 +13,7 @@ from homing import _homing, _inputs
 from homing._files import files_of
 from homing._homing import Data, Task
 from homing._inputs import Embeddings, Rows
+from homing._pool_table import PoolTable
 from homing._progress import Pick, pick_callback
 from homing._selection import Selection
 from homing._settings import Columns, Inputs, Stop, StopLike
@@ -38,6 +39,7 @@ class TaskData:
         _take_columns(pool, ("groups", "costs", "probabilities"), given, columns)
         self.pool = _inputs.data(pool, "pool", columns=columns)
         rows, pool_columns = self.pool.rows, self.pool.columns
+        self.table = PoolTable(pool, self.pool, columns.get("embedding_column"), columns.get("id_column"))
         _take_columns(targets, ("target_probabilities",), given, own)
         self.targets = None
         if targets is not None:
@@ -67,7 +69,7 @@ class TaskData:
         n = _inputs.whole(settings["n"], "n", 1)
         with pick_callback(settings.get("progress"), is_enough, n) as progress:
             core = _homing.select(self.task, {**settings, "stop": stop, "progress": progress})
-        return Selection._of(core, self.files)
+        return Selection._of(core, self.files, self.table)
 
 
 def _take_columns(table: Any, names: tuple[str, ...], given: dict[str, Any], columns: dict[str, Any]) -> None:
