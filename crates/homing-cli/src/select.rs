@@ -1,27 +1,22 @@
 //! `homing select`: chooses rows of a pool for some targets.
 
-use std::io::Write;
+mod outcome;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use homing::diagnose::{NothingLearned, nothing_learned};
-use homing::{EndReason, Noise, Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with};
-use homing_pool::{
-    ColumnChoice, Format, Paths, PickColumns, PickFormat, RowValues, check_picks_writable, write_beside, write_picks,
-    write_picks_csv,
-};
-use homing_report::{self as report, Findings, Provenance, Report, RowDetails};
+use homing::{Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with};
+use homing_pool::{ColumnChoice, Format, Paths, PickFormat, check_picks_writable};
 
 use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, PoolAccess};
 use crate::files::{FilePaths, TaskFiles, check_report, report_path};
 use crate::refusal::Options;
-use crate::terminal::{
-    self, Bar, SHOWN_PICKS, grouped, note, peak_memory, peak_memory_bytes, picks_table, seconds, short,
-};
-use crate::texts::RowTexts;
+use crate::terminal::{Bar, note};
+use outcome::{Outcome, Times};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -224,13 +219,6 @@ fn column_choice(given: &[String]) -> ColumnChoice {
     }
 }
 
-/// Durations of the two parts of the work.
-#[derive(Clone, Copy)]
-struct Times {
-    reading: Duration,
-    choosing: Duration,
-}
-
 /// Returns a warning if the picks reveal nothing, or an error if no row of the pool could.
 fn warning_of(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static str>> {
     Ok(Some(match nothing_learned(task, selection) {
@@ -256,154 +244,6 @@ fn warning_of(task: &Task<'_>, selection: &Selection) -> Result<Option<&'static 
             "warning: the picks reveal nothing that is not known already; check --observed, or choose another kernel"
         }
     }))
-}
-
-/// A selection, with everything that it was made from.
-struct Outcome<'a> {
-    arguments: &'a Arguments,
-    /// Columns of the pool that the picks carry.
-    columns: Vec<String>,
-    /// File for the report.
-    report: Option<&'a Path>,
-    files: &'a TaskFiles,
-    task: &'a Task<'a>,
-    plan: &'a Plan,
-    selection: &'a Selection,
-    times: Times,
-}
-
-impl Outcome<'_> {
-    /// Writes the picks, then the report; returns how long the report took, if one was requested.
-    fn write(&self) -> Result<Option<Duration>> {
-        match self.files.pool_file.pool.values(&self.columns, &self.selection.rows()) {
-            Ok(values) => self.write_picks(Some(&values))?,
-            // The selection may have taken long, so its picks are not lost.
-            Err(error) => {
-                self.write_picks(None)?;
-                return Err(error).context("the picks were written without columns of the pool");
-            }
-        }
-        let Some(path) = self.report else { return Ok(None) };
-        let start = Instant::now();
-        self.write_report(path).with_context(|| match self.out() {
-            Some(out) => format!("the picks are in {}, but the report failed", out.display()),
-            None => "the report failed".into(),
-        })?;
-        Ok(Some(start.elapsed()))
-    }
-
-    /// Returns the file of the picks.
-    fn out(&self) -> Option<&Path> {
-        self.arguments.out.as_deref().filter(|out| *out != Path::new("-"))
-    }
-
-    fn write_picks(&self, values: Option<&RowValues>) -> Result<()> {
-        let Self { arguments, files, selection, .. } = self;
-        let pool = &files.pool_file.pool;
-        let columns = PickColumns { ids: pool.ids(), values, csv_safe: arguments.csv_safe };
-        match self.out() {
-            Some(out) => write_picks(out, &selection.picks, pool.rows(), columns)?,
-            None if arguments.out.is_some() => {
-                let mut csv = Vec::new();
-                write_picks_csv(&mut csv, &selection.picks, columns)?;
-                terminal::print_data(&csv)?;
-            }
-            None => {
-                let shown: Vec<usize> = selection.picks.iter().take(SHOWN_PICKS).map(|pick| pick.row).collect();
-                let texts = RowTexts::read(files, &shown, &[])?;
-                let table = picks_table(&selection.picks, |row| files.pool_file.id(row), |row| texts.row(row));
-                writeln!(terminal::stdout(), "{table}")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_report(&self, path: &Path) -> Result<()> {
-        let Self { arguments, files, task, plan, selection, .. } = self;
-        let pool = &files.pool_file.pool;
-        let provenance = Provenance {
-            pool_file: file_name(&arguments.pool),
-            number_format: pool.dtype().into(),
-            targets_file: arguments.targets.as_deref().map(file_name),
-            noise_is_default: arguments.model.noise_std.is_none(),
-            centred: arguments.model.center,
-            read_seconds: self.times.reading.as_secs_f64(),
-            choose_seconds: self.times.choosing.as_secs_f64(),
-            peak_memory_bytes: peak_memory_bytes(),
-            ..Provenance::new(task, plan, selection)
-        };
-        let findings = Findings::new(task, selection, plan.seed)?;
-        let texts = RowTexts::read(files, &findings.rows(), &findings.target_rows())?;
-        let details = RowDetails {
-            id: &|row| files.pool_file.id(row),
-            target_id: &|row| files.target_file.as_ref().map(|file| file.id(row)),
-            text: &|row| texts.row(row),
-            target_text: &|row| texts.target(row),
-            label: &|row| pool.labels().map(|labels| labels[row].clone()),
-            group: &|row| pool.groups().map(|groups| groups[row].clone()),
-            thumbnail: &|_| None,
-            target_thumbnail: &|_| None,
-        };
-        let report = Report::of_findings(&findings, provenance, &details);
-        let page = report::render(&report)?;
-        Ok(write_beside(path, |file| file.write_all(page.as_bytes()))?)
-    }
-
-    /// Says where the picks and the report are.
-    fn places(&self) -> Option<String> {
-        match (self.out(), self.report) {
-            (Some(out), Some(report)) => {
-                Some(format!("The picks are in {}, and the report is in {}.", out.display(), report.display()))
-            }
-            (Some(out), None) => Some(format!("The picks are in {}.", out.display())),
-            (None, Some(report)) => Some(format!("The report is in {}.", report.display())),
-            (None, None) => None,
-        }
-    }
-
-    /// Says what was picked, by which rule and with which noise.
-    fn summary(&self) -> String {
-        let Self { task, plan, selection, .. } = self;
-        let targets = match task.targets.map(|targets| targets.rows()) {
-            None => String::new(),
-            Some(1) => " for one target".to_owned(),
-            Some(targets) => format!(" for {} targets", grouped(targets)),
-        };
-        let noise = match plan.noise {
-            Noise::Relative(share) if task.kernel.is_linear() => format!(" ({share} × the mean squared norm)"),
-            Noise::Relative(share) => format!(" ({share} × the mean prior variance)"),
-            Noise::Std(_) => String::new(),
-        };
-        let ended = match selection.end_reason {
-            EndReason::Gain => " It stopped because the next pick would add too little.",
-            EndReason::Variance => " It stopped because enough of the reducible variance has been removed.",
-            EndReason::Limits => " It stopped because the quotas or the budget allow no more picks.",
-            _ => "",
-        };
-        format!(
-            "Picked {} of {} rows{targets} with {}; ρ² = {}{noise}{}.{ended}",
-            grouped(selection.picks.len()),
-            grouped(task.pool.rows()),
-            plan.strategy.name(),
-            short(selection.noise_var),
-            if task_is_centered(task) { ", the pool's mean subtracted" } else { "" },
-        )
-    }
-
-    /// Says how long the work took and how much memory it needed.
-    fn times(&self, reporting: Option<Duration>) -> String {
-        let reporting = reporting.map_or_else(String::new, |time| format!(", report {}", seconds(time)));
-        let (reading, choosing) = (seconds(self.times.reading), seconds(self.times.choosing));
-        format!("Time: reading {reading}, choosing {choosing}{reporting}. Peak memory: {}.", peak_memory())
-    }
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
-}
-
-fn task_is_centered(task: &Task<'_>) -> bool {
-    task.pool.embeddings().is_centered()
 }
 
 /// Returns what the arguments mean, as far as it does not depend on the files.

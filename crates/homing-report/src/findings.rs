@@ -5,7 +5,9 @@ use homing::{Explanation, Noise, Projection, Result, Selection, SpanCoordinates,
 
 use crate::Map;
 use crate::page::{MAX_PICKS, MAX_TARGETS};
-use crate::selection::SERVED_TARGETS;
+
+/// Maximum number of targets that the report names for each pick.
+pub(crate) const SERVED_TARGETS: usize = 3;
 
 /// Maximum number of pool rows that the map shows.
 const MAP_POOL: usize = 3000;

@@ -4,15 +4,13 @@ use homing::diagnose::Diagnosis;
 use homing::{Explanation, Plan, Result, STRATEGIES, Selection, Task};
 
 use crate::diagnosis::{checks, facts, verdict};
+use crate::findings::SERVED_TARGETS;
 use crate::format::clip;
 use crate::text::grouped;
 use crate::{
     Findings, Guarantees, PickLine, PickPurpose, Provenance, RedundantRows, Report, SimilarRow, TargetCosine,
     TargetLine, TargetShare, Thumbnail,
 };
-
-/// Maximum number of targets that the report names for each pick.
-pub(crate) const SERVED_TARGETS: usize = 3;
 
 /// Share of its variance above which a target counts as untouched by the picks.
 const UNTOUCHED: f64 = 0.9;
