@@ -11,3 +11,4 @@ pub(crate) mod scoring;
 pub(crate) mod setup;
 pub(crate) mod speculative;
 pub(crate) mod stochastic;
+pub(crate) mod work;

@@ -114,6 +114,7 @@ pub(super) fn select(
     // A pass over a part counts as a share of a pass over the pool. One further pass found the noise, and one copied the
     // parts.
     chosen.passes = 2 + work.div_ceil(task.pool.rows());
+    chosen.probes = 0;
     let broken_off = chosen.picks.iter().position(|pick| progress(Progress { count: plan.count, pick }).is_break());
     if let Some(at) = broken_off.filter(|at| at + 1 < chosen.picks.len()) {
         chosen.picks.truncate(at + 1);

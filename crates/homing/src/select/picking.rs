@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::ledger::{Ledger, open_ledger};
 use super::round::Round;
 use crate::engine::setup::RoundSetup;
+use crate::engine::work::Work;
 use crate::kernels::Product;
 use crate::law::irreducible::irreducible_given;
 use crate::rules::TargetNoise;
@@ -68,7 +69,7 @@ pub(super) fn choose(
     let norms = survey.norms.as_deref();
     let setup = RoundSetup { task, plan, pool, kernel, noise_var, mean_var: survey.mean_var, norms };
     let mut picks: Vec<Pick> = Vec::new();
-    let mut passes = 1;
+    let mut work = Work { passes: 1, probes: 0 };
     let picks_per_round = plan.picks_per_round.unwrap_or(plan.count);
     let ended = 'rounds: loop {
         let size = picks_per_round.min(plan.count - picks.len());
@@ -77,13 +78,13 @@ pub(super) fn choose(
         let mut round = Round::open(&setup, &mut ledger, &picks, &limits, size, drawn);
         for i in 0..size {
             let Some((row, score)) = round.next(&mut ledger, &picks, &mut limits)? else {
-                passes += round.passes();
+                work += round.work();
                 break 'rounds EndReason::Limits;
             };
             let x = task.pool.row(row);
             let noise = setup.noise_at(row);
             if plan.stop.min_gain.is_some_and(|least| ledger.gain(&x, noise) < least) {
-                passes += round.passes();
+                work += round.work();
                 break 'rounds EndReason::Gain;
             }
             ledger.observe(&x, noise);
@@ -101,19 +102,19 @@ pub(super) fn choose(
                 () => None,
             };
             if let Some(ended) = ended {
-                passes += round.passes();
+                work += round.work();
                 break 'rounds ended;
             }
             if i + 1 < size {
                 round.observe(row);
             }
         }
-        passes += round.passes();
+        work += round.work();
     };
     if picks.is_empty() && ended == EndReason::Limits {
         return Err(Error::LimitsTooTight);
     }
-    Ok(Selection { picks, noise_var, end_reason: ended, passes })
+    Ok(Selection { picks, noise_var, end_reason: ended, passes: work.passes, probes: work.probes })
 }
 
 /// Returns the targets' total variance at which the requested share is removed.

@@ -9,6 +9,7 @@ use crate::engine::scoring::{Scorer, take_best, take_top};
 use crate::engine::setup::RoundSetup;
 use crate::engine::speculative::{DraftingEngine, LinearSpeculator, SelectionState};
 use crate::engine::stochastic::{sample, sample_size};
+use crate::engine::work::Work;
 use crate::law::Law;
 use crate::law::targets::Targets;
 use crate::rules::strategy::{BatchMethod, PickMethod};
@@ -39,7 +40,7 @@ pub(crate) struct Round<'s, 'a> {
     left: usize,
     /// The targets of the round.
     drawn: Option<Vec<usize>>,
-    passes: usize,
+    work: Work,
 }
 
 impl<'s, 'a> Round<'s, 'a> {
@@ -55,7 +56,7 @@ impl<'s, 'a> Round<'s, 'a> {
         if let Greedy::Stochastic { epsilon } = setup.plan.greedy {
             let source =
                 PickSource::Sample { size: sample_size(setup.pool.rows(), setup.plan.count, epsilon), read: 0 };
-            return Self { setup, source, left: size, drawn, passes: 0 };
+            return Self { setup, source, left: size, drawn, work: Work::default() };
         }
         let source = if let Some(engine) = linear_speculator(setup, ledger, limits, drawn.as_deref()) {
             PickSource::Speculative(engine)
@@ -64,7 +65,7 @@ impl<'s, 'a> Round<'s, 'a> {
         } else {
             PickSource::Plain(Box::new(tracker(setup, ledger, picks, drawn.as_deref())))
         };
-        Self { setup, source, left: size, drawn, passes: 0 }
+        Self { setup, source, left: size, drawn, work: Work::default() }
     }
 
     /// Returns the next pick: its row and score. Returns `None` if the limits allow no row.
@@ -84,7 +85,7 @@ impl<'s, 'a> Round<'s, 'a> {
                         next.iter().for_each(|&(row, _)| limits.take(row));
                         return Ok(next);
                     }
-                    self.passes += engine.passes();
+                    self.work += engine.work();
                     let PickSource::Speculative(engine) =
                         std::mem::replace(&mut self.source, PickSource::Top(Vec::new().into_iter()))
                     else {
@@ -102,7 +103,7 @@ impl<'s, 'a> Round<'s, 'a> {
                 PickSource::Plain(tracker) => {
                     tracker.check_definite(setup.noise_var)?;
                     let top = take_top(&setup.scorer(tracker, picks.len()), limits, left);
-                    self.passes += tracker.passes;
+                    self.work.passes += tracker.passes;
                     self.source = PickSource::Top(top.into_iter());
                 }
                 PickSource::Sample { size, read } => {
@@ -122,15 +123,16 @@ impl<'s, 'a> Round<'s, 'a> {
         }
     }
 
-    /// Returns the number of passes over the pool so far.
-    pub fn passes(&self) -> usize {
-        self.passes
-            + match &self.source {
-                PickSource::Plain(tracker) => tracker.passes,
-                PickSource::Speculative(engine) => engine.passes(),
-                PickSource::Sample { read, .. } => read.div_ceil(self.setup.pool.rows()),
-                PickSource::Top(_) => 0,
-            }
+    /// Returns the work so far.
+    pub fn work(&self) -> Work {
+        let mut work = self.work;
+        match &self.source {
+            PickSource::Plain(tracker) => work.passes += tracker.passes,
+            PickSource::Speculative(engine) => work += engine.work(),
+            PickSource::Sample { read, .. } => work.passes += read.div_ceil(self.setup.pool.rows()),
+            PickSource::Top(_) => {}
+        }
+        work
     }
 }
 

@@ -92,6 +92,9 @@ pub struct Selection {
     pub end_reason: EndReason,
     /// Number of passes over the pool.
     pub passes: usize,
+    /// Number of functionals with which the drafting engine of the linear kernel multiplied every row, over all passes.
+    /// Its time is nearly proportional to this number. It is 0 if another engine made the picks or the pool was partitioned.
+    pub probes: usize,
 }
 
 impl Selection {

@@ -18,6 +18,7 @@ use crate::engine::plain::Tracker;
 use crate::engine::scoring::{Scorer, take_best};
 use crate::engine::setup::RoundSetup;
 use crate::engine::speculative::{DraftingEngine, PrecisionLoss};
+use crate::engine::work::Work;
 use crate::law::targets::Targets;
 use crate::law::{DualLaw, Law};
 use crate::task::limits::Limits;
@@ -186,8 +187,8 @@ impl<'s> DraftingEngine<'s> for DualSpeculator<'s, '_> {
         Ok(self.ready.pop_front())
     }
 
-    fn passes(&self) -> usize {
-        self.passes
+    fn work(&self) -> Work {
+        Work { passes: self.passes, probes: 0 }
     }
 
     fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'s> + 's>> {

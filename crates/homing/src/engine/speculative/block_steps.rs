@@ -38,8 +38,12 @@ impl<T: Real> Probes<T> {
         Self { matrix: matrix(probes.len(), dim, |j, i| T::of(probes[j][i])) }
     }
 
+    pub fn count(&self) -> usize {
+        self.matrix.nrows()
+    }
+
     pub fn room(&self) -> Products<T> {
-        let count = self.matrix.nrows();
+        let count = self.count();
         Products { transposed: zeros(count, BLOCK), columns: zeros(BLOCK, count) }
     }
 
@@ -158,6 +162,10 @@ impl<'s, T: Real> BlockSteps<'s, T> {
         let probes = Probes::new(dim, all);
         let wide = steps.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
         Self { steps, probes, wide, std_cov: after.is_some(), recompute, gamma: gamma::<T>(dim) }
+    }
+
+    pub fn probe_count(&self) -> usize {
+        self.probes.count()
     }
 
     pub fn room(&self) -> Products<T> {

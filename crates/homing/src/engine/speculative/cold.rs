@@ -70,6 +70,7 @@ pub(crate) struct ColdRows<'a, T: Real> {
     /// The checkpoints that hold numbers after picks that were dropped from the last draft.
     later: Vec<usize>,
     dim: usize,
+    probes: usize,
 }
 
 /// Rows whose score may reach that of a drafted pick.
@@ -92,9 +93,15 @@ impl<'a, T: Real> ColdRows<'a, T> {
             applied: Default::default(),
             later: Vec::new(),
             dim: pool.dim(),
+            probes: 0,
         };
         cold.start(pool, state);
         cold
+    }
+
+    /// Returns the number of probes with which every row was multiplied so far.
+    pub fn probes(&self) -> usize {
+        self.probes
     }
 
     /// Computes all numbers from scratch. The laws must be folded into their bases.
@@ -106,6 +113,7 @@ impl<'a, T: Real> ColdRows<'a, T> {
         let sums = root.as_ref().map_or(&[][..], |root| &root.columns);
         let all = data.iter().chain(&joint).chain(sums).chain(&standardised);
         let probes = Probes::new(dim, all.map(Vec::as_slice));
+        self.probes += probes.count();
         let gamma = gamma::<T>(dim);
         // Σ weight·c² with c off by γ‖φ‖: the error is at most the largest weight times 2γ‖φ‖Σ|c| + rγ²‖φ‖², and Σ|c| ≤
         // √r‖φ‖.
@@ -188,6 +196,7 @@ impl<'a, T: Real> ColdRows<'a, T> {
             errors.push(grow_errors::<T>(now, step, self.dim));
         }
         let block_steps = BlockSteps::new(self.dim, pending.iter().chain(draft), state, root.map(|root| (first, root)));
+        self.probes += block_steps.probe_count();
         let stride = draft.len().div_ceil(CHECKPOINTS).max(1);
         for c in 0..=CHECKPOINTS {
             self.applied[c] = (c * stride).min(draft.len());

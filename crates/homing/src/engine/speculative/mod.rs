@@ -20,6 +20,7 @@ use std::ops::RangeInclusive;
 use crate::base::algebra::norm_sq;
 use crate::engine::order::ScoredRow;
 use crate::engine::real::Real;
+use crate::engine::work::Work;
 use crate::{Embeddings, Rule};
 use block_steps::VtlRoot;
 use cold::{Challengers, ColdRows};
@@ -62,8 +63,8 @@ pub(crate) trait DraftingEngine<'a> {
     /// Returns the next pick: its row and score. `left` is the number of picks still to make, including this one.
     fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, PrecisionLoss>;
 
-    /// Returns the number of passes over the pool so far.
-    fn passes(&self) -> usize;
+    /// Returns how much of the pool was read and multiplied so far.
+    fn work(&self) -> Work;
 
     /// Returns the engine of higher precision that continues after a loss; `None` if only the plain engine can.
     fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'a> + 'a>>;
@@ -364,8 +365,8 @@ impl<'a, T: Real> DraftingEngine<'a> for LinearSpeculator<'a, T> {
         Ok(self.ready.pop_front())
     }
 
-    fn passes(&self) -> usize {
-        self.passes
+    fn work(&self) -> Work {
+        Work { passes: self.passes, probes: self.cold.probes() }
     }
 
     fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'a> + 'a>> {
