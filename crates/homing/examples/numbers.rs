@@ -10,6 +10,8 @@ use homing::{Embeddings, Gaussian, Kernel, Linear, Plan, STRATEGIES, Strategy, T
 
 /// Enough rows for the engine that drafts many picks per pass.
 const ROWS: usize = 1200;
+/// Few rows for the diagnosis, whose time grows with the cube of their number for kernels other than the linear one.
+const DIAGNOSED: usize = 300;
 const DIM: usize = 37;
 const TARGETS: usize = 7;
 const CLASSES: usize = 4;
@@ -50,6 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let scores: Vec<f64> = selection.picks.iter().flat_map(|pick| [pick.score, pick.information]).collect();
             println!("{name} {} {:?} | {}", entry.name, selection.rows(), bits(&scores));
         }
+        let few = Embeddings::new(&pool[..DIAGNOSED * DIM], DIM)?;
+        let task = Task::new(few, Embeddings::new(&targets[..], DIM)?).kernel(&**kernel);
         let question = Question::new(task).count(PICKS);
         let diagnosis = Diagnosis::new(&question)?;
         let targets: Vec<f64> =
