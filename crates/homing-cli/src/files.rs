@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, bail};
 use homing::{Embeddings, Kernel, Points, Task, kernel_named};
-use homing_encode::{EncoderChoice, Error as EncodeError, Items, Opened, Progress as EncodingProgress, Session};
+use homing_encode::{Cache, EncoderChoice, Error as EncodeError, Items, Opened, Progress as EncodingProgress, Session};
 use homing_pool::{Access, Error as PoolError, Pool, ReadOptions, RowList};
 
 use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, file_of};
@@ -128,7 +128,7 @@ impl TaskFiles {
             .numbers(texts(further.values))
             .access(paths.access);
         let start = Instant::now();
-        let mut session = Session::new(paths.encoder.clone())?;
+        let mut session = Session::new(paths.encoder.clone())?.with_cache(Cache::usual());
         let pool_file =
             PoolFile::open(&mut session, paths.pool, &options, columns.probabilities.as_deref(), paths.quiet)?;
         let target_file = match paths.targets {
@@ -284,13 +284,17 @@ fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time:
     let encoder = session.encoder()?;
     let of = |file: &PoolFile| file.items.as_ref().map_or(0, Items::len);
     let count = of(pool) + targets.map_or(0, of);
+    let cached = match session.cached() {
+        0 => String::new(),
+        some => format!(" ({} from the cache)", grouped(some)),
+    };
     let better = if session.is_built_in() {
         "; it needs no weights, and a model made for the purpose is better (--encoder FOLDER)"
     } else {
         ""
     };
     Some(format!(
-        "Embedded {} {} with {} in {}, {} numbers each{better}.",
+        "Embedded {} {} with {} in {}{cached}, {} numbers each{better}.",
         grouped(count),
         encoder.kind(),
         encoder.name(),

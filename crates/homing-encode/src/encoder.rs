@@ -40,6 +40,7 @@ pub trait Encoder: Send + Sync {
         None
     }
 
-    /// Embeds the items in `rows`: [`Encoder::dim`] numbers per item. The embedding of an item depends on no other item.
+    /// Embeds the items in `rows`: [`Encoder::dim`] numbers per item. The embedding of an item depends on no other item,
+    /// except for rounding.
     fn encode(&self, items: &Items, rows: Range<usize>) -> Result<Vec<f32>>;
 }

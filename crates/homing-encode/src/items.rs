@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use homing_data::{Inputs, OpenOptions, is_image_name};
+use homing_data::{Inputs, OpenOptions, RgbPixels, is_image_name};
 use homing_pool::{Error as PoolError, Format, PATH_NAMES, RawTable, ReadOptions, read_column};
+
+use image::RgbImage;
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::{FilterType, resize};
 
 use crate::{Error, ItemKind, Result};
 
@@ -37,6 +41,44 @@ impl Items {
             Items::Images(_) => ItemKind::Images,
         }
     }
+}
+
+impl Items {
+    /// Returns a hash of the item in a row, which is equal for equal items only.
+    pub(crate) fn content(&self, row: usize) -> Result<[u8; 32]> {
+        match self {
+            Items::Texts(texts) => Ok(*blake3::hash(texts[row].as_bytes()).as_bytes()),
+            Items::Images(images) => Ok(images.content(row)?),
+        }
+    }
+
+    /// Returns the image of a row as a small JPEG file; `None` if the items are texts.
+    pub fn thumbnail(&self, row: usize) -> Option<Result<Vec<u8>>> {
+        let Items::Images(images) = self else { return None };
+        Some(images.rgb(row).map(jpeg).map_err(Error::from))
+    }
+}
+
+/// Longest side of a thumbnail, in pixels.
+const THUMBNAIL: u32 = 112;
+
+/// Quality of a thumbnail, up to 100.
+const QUALITY: u8 = 80;
+
+fn jpeg(RgbPixels { width, height, pixels }: RgbPixels) -> Vec<u8> {
+    let image =
+        RgbImage::from_raw(width as u32, height as u32, pixels).expect("an image has as many pixels as it says");
+    let longest = image.width().max(image.height());
+    let scaled = |side: u32| (u64::from(side) * u64::from(THUMBNAIL) / u64::from(longest)).max(1) as u32;
+    let small = if longest > THUMBNAIL {
+        resize(&image, scaled(image.width()), scaled(image.height()), FilterType::Triangle)
+    } else {
+        image
+    };
+    let mut file = Vec::new();
+    let encoded = JpegEncoder::new_with_quality(&mut file, QUALITY).encode_image(&small);
+    encoded.expect("writing to memory does not fail");
+    file
 }
 
 /// Size for which data sets of images are opened. Encoders read the images as they are stored and resize them on their own.

@@ -24,6 +24,7 @@
 
 mod builtin_images;
 mod builtin_texts;
+mod cache;
 mod dense;
 mod encoder;
 mod error;
@@ -34,6 +35,7 @@ mod ngrams;
 mod session;
 mod svd;
 
+pub use cache::{Cache, CacheSize};
 pub use encoder::{Encoder, ItemKind};
 pub use error::{Error, Remedy, Result};
 pub use items::Items;

@@ -6,6 +6,7 @@ use homing_pool::{Error as PoolError, Pool, ReadOptions};
 
 use crate::builtin_images::BuiltInImages;
 use crate::builtin_texts::BuiltInTexts;
+use crate::cache::{Cache, key};
 use crate::{Encoder, Error, ItemKind, Items, Result, items};
 
 /// Which encoder embeds texts and images.
@@ -65,10 +66,12 @@ enum State {
 pub struct Session {
     choice: EncoderChoice,
     state: State,
+    cache: Option<Cache>,
+    cached: usize,
 }
 
-/// Number of items that are encoded between two reports of progress.
-const BLOCK: usize = 1024;
+/// Number of items that are encoded between two reports of progress, and kept in one file of the cache.
+const BLOCK: usize = 256;
 
 impl Session {
     /// Begins a session. A model is read at once, so that a mistake in its path is noticed before data is read.
@@ -77,7 +80,20 @@ impl Session {
             EncoderChoice::Model(path) => State::Encoding(model(path)?),
             EncoderChoice::Found | EncoderChoice::BuiltIn => State::Fresh,
         };
-        Ok(Self { choice, state })
+        Ok(Self { choice, state, cache: None, cached: 0 })
+    }
+
+    /// Keeps what a model computes in this cache, and takes from it what was computed before. Work that was interrupted
+    /// continues there. Built-in encoders are fast and use no cache.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Option<Cache>) -> Self {
+        self.cache = cache;
+        self
+    }
+
+    /// Returns how many items had their embeddings in the cache.
+    pub fn cached(&self) -> usize {
+        self.cached
     }
 
     /// Returns the encoder, once something was encoded or if a model was chosen.
@@ -129,21 +145,36 @@ impl Session {
         if found != expected {
             return Err(Error::OtherKind { path: path.to_owned(), found, expected });
         }
-        let values = encode(&**encoder, &items, progress)?;
+        let (kind, count) = (items.kind(), items.len());
+        let mut values = Vec::new();
+        for start in (0..count).step_by(BLOCK) {
+            let rows = start..(start + BLOCK).min(count);
+            let key = match &self.cache {
+                Some(cache) => key(&**encoder, &items, rows.clone())?.map(|key| (cache, key)),
+                None => None,
+            };
+            let found = key.as_ref().and_then(|(cache, key)| cache.find(key, rows.len(), encoder.dim()));
+            match (found, key) {
+                (Some(found), _) => {
+                    self.cached += rows.len();
+                    values.extend(found);
+                }
+                (None, key) => {
+                    let block = encoder.encode(&items, rows.clone())?;
+                    if let Some((cache, key)) = key {
+                        cache.keep(&key, &block);
+                    }
+                    values.extend(block);
+                }
+            }
+            progress(Progress { kind, done: rows.end, count });
+        }
+        if let Some(cache) = self.cache.as_ref().filter(|_| encoder.fingerprint().is_some()) {
+            cache.prune();
+        }
         let pool = table.with_embeddings(values, encoder.dim())?;
         Ok(Opened { pool, items: Some(items) })
     }
-}
-
-fn encode(encoder: &dyn Encoder, items: &Items, progress: &mut dyn FnMut(Progress)) -> Result<Vec<f32>> {
-    let (kind, count) = (items.kind(), items.len());
-    let mut values = Vec::new();
-    for start in (0..count).step_by(BLOCK) {
-        let end = (start + BLOCK).min(count);
-        values.extend(encoder.encode(items, start..end)?);
-        progress(Progress { kind, done: end, count });
-    }
-    Ok(values)
 }
 
 #[cfg(feature = "models")]

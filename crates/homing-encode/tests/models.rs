@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use homing_encode::{EncoderChoice, Items, Session};
+use homing_encode::{Cache, EncoderChoice, Items, Session};
 use homing_pool::ReadOptions;
 use serde_json::Value;
 
@@ -80,6 +80,40 @@ fn pytorch_computes_the_same_embeddings_of_images() {
             assert_close(family, found, expected, 5e-4);
         }
     }
+}
+
+#[test]
+fn interrupted_work_continues_in_the_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(folder.path().join("cache"), 1 << 30);
+    let lines: String = (0..600).map(|number| format!("parcel {number}\n")).collect();
+    let path = folder.path().join("pool.txt");
+    std::fs::write(&path, lines).unwrap();
+    let open = |model: &str| {
+        let mut session =
+            Session::new(EncoderChoice::Model(reference().join(model))).unwrap().with_cache(Some(cache.clone()));
+        let pool = session.open(&path, &ReadOptions::default(), &mut |_| ()).unwrap().pool;
+        let row = pool.embeddings().row(300);
+        (session.cached(), row)
+    };
+    let (cached, first) = open("bert");
+    assert_eq!((cached, cache.size().unwrap().files), (0, 3));
+    let files = std::fs::read_dir(cache.folder()).unwrap().map(|entry| entry.unwrap().path());
+    std::fs::remove_file(files.min().unwrap()).unwrap();
+    let (cached, second) = open("bert");
+    assert!(cached > 300 && cached < 600, "the blocks that are there are not computed again: {cached}");
+    assert_eq!(first, second);
+    assert_eq!(open("bert").0, 600);
+    assert_eq!(open("distilbert").0, 0, "another model has other embeddings");
+    std::fs::write(&path, "parcel 0\n").unwrap();
+    assert_eq!(open_one(&cache, &path), 0, "other texts have other embeddings");
+}
+
+fn open_one(cache: &Cache, path: &Path) -> usize {
+    let mut session =
+        Session::new(EncoderChoice::Model(reference().join("bert"))).unwrap().with_cache(Some(cache.clone()));
+    session.open(path, &ReadOptions::default(), &mut |_| ()).unwrap();
+    session.cached()
 }
 
 /// The folder of all-MiniLM-L6-v2, which `HOMING_TEST_MINILM` names.

@@ -28,12 +28,17 @@ fn fresh() -> Session {
     Session::new(EncoderChoice::Found).unwrap()
 }
 
-/// A grey image of 2 × 2 pixels, as a PNG.
-fn png(grey: u8) -> Vec<u8> {
-    homing_data_png(grey)
+/// Images that are embedded together may differ in the last digit from those that are embedded alone.
+fn assert_close(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    assert!(
+        found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-6),
+        "{found:?} {expected:?}"
+    );
 }
 
-fn homing_data_png(grey: u8) -> Vec<u8> {
+/// A grey image of 2 × 2 pixels, as a PNG.
+fn png(grey: u8) -> Vec<u8> {
     homing_data::Inputs::pixels([1, 2, 2], vec![grey, 0, 255, grey]).thumbnail(0).unwrap()
 }
 
@@ -119,9 +124,9 @@ fn images_come_from_folders_archives_tables_and_single_files() {
     assert_eq!(values.text(0, 2).as_deref(), Some("dog/c.png"));
     assert!(matches!(items, Some(Items::Images(_))));
     let listed = open(&mut session, &table).unwrap();
-    assert_eq!(listed.pool.embeddings().row(0), pool.embeddings().row(2));
+    assert_close(&listed.pool.embeddings().row(0), &pool.embeddings().row(2));
     let single = open(&mut session, &folder.0.path().join("photos/cat/b.png")).unwrap();
-    assert_eq!(single.pool.embeddings().row(0), pool.embeddings().row(1));
+    assert_close(&single.pool.embeddings().row(0), &pool.embeddings().row(1));
     let lines = folder.write("b.txt", "my parcel\n");
     let message = open(&mut session, &lines).unwrap_err().to_string();
     assert!(message.contains("holds texts, but the encoder is for images"), "{message}");
@@ -139,8 +144,6 @@ fn what_cannot_be_embedded_is_refused_with_its_columns() {
     assert!(found.contains("has no rows"), "{found}");
     let missing = open(&mut fresh(), &folder.0.path().join("none.txt")).unwrap_err().to_string();
     assert!(missing.contains("does not exist"), "{missing}");
-    let array = Session::new(EncoderChoice::BuiltIn).unwrap();
-    let _ = array;
 }
 
 #[test]
@@ -153,5 +156,5 @@ fn progress_is_reported_up_to_the_last_item() {
             seen.push(progress.done)
         })
         .unwrap();
-    assert_eq!(seen, [1024, 2048, 2500]);
+    assert!(seen.is_sorted() && seen.len() == 10 && seen[9] == 2500, "{seen:?}");
 }

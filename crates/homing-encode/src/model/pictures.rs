@@ -160,3 +160,44 @@ fn middle(image: &RgbImage, height: u32, width: u32) -> RgbImage {
     image::imageops::replace(&mut out, &part, i64::from(right), i64::from(below));
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An image of `tests/reference/models.py`, pixel by pixel.
+    fn image(width: usize, height: usize) -> RgbPixels {
+        let value = |y: usize, x: usize, channel: usize| {
+            let wave = (x as f64 / 5.0 + 5.0).sin() + (y as f64 / 3.0 + channel as f64).cos();
+            (127.5 + 60.0 * wave).floor() as u8
+        };
+        let pixel = |at: usize| [0, 1, 2].map(|channel| value(at / width, at % width, channel));
+        RgbPixels { width, height, pixels: (0..width * height).flat_map(pixel).collect() }
+    }
+
+    #[test]
+    fn images_are_resized_and_cropped_as_by_transformers() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/models");
+        let golden: Value = serde_json::from_slice(&std::fs::read(folder.join("golden.json")).unwrap()).unwrap();
+        let steps = Preprocessing::open(&folder.join("clip"), 16).unwrap();
+        for (width, height) in [(40, 30), (21, 50)] {
+            let expected: Vec<f32> =
+                serde_json::from_value(golden[format!("clip {width}x{height}")]["pixels"].clone()).unwrap();
+            let (rows, columns, found) = steps.apply(image(width, height));
+            assert_eq!((rows, columns, found.len()), (16, 16, expected.len()));
+            for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                // Two steps of 1/255, divided by the deviation of the channel.
+                let tolerance = 2.0 / 255.0 / steps.deviation[at % 3] + 1e-3;
+                assert!((found - expected).abs() < tolerance, "{width} × {height}, {at}: {found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn small_images_are_cropped_with_black_around_them() {
+        let image = RgbImage::from_raw(1, 1, vec![9, 8, 7]).unwrap();
+        let out = middle(&image, 3, 3);
+        assert_eq!(out.get_pixel(1, 1).0, [9, 8, 7]);
+        assert_eq!(out.pixels().filter(|pixel| pixel.0 == [0; 3]).count(), 8);
+    }
+}
