@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, ValidAsZeroBits};
+use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZeroBits};
 
+use crate::real::Real;
 use crate::{Device, Result};
 
 /// Memory that grows when more is asked for.
@@ -62,14 +63,6 @@ impl<T: DeviceRepr + ValidAsZeroBits> Buffer<T> {
 }
 
 impl Buffer<u8> {
-    /// Copies bytes to a position.
-    pub fn write(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
-        if let Some(slice) = self.slice.as_mut() {
-            self.device.stream.memcpy_htod(bytes, &mut slice.slice_mut(at..at + bytes.len()))?;
-        }
-        Ok(())
-    }
-
     /// Copies bytes from a position to memory.
     pub fn read_at(&self, at: usize, out: &mut [u8]) -> Result<()> {
         if let Some(slice) = self.slice.as_ref() {
@@ -80,11 +73,52 @@ impl Buffer<u8> {
     }
 }
 
-impl Buffer<f32> {
+impl<T: Real> Buffer<T> {
     /// Copies numbers from a position of another buffer to the start of this one.
     pub fn copy_from(&mut self, other: &Self, from: usize, count: usize) -> Result<()> {
         if let (Some(to), Some(from_slice)) = (self.slice.as_mut(), other.slice.as_ref()) {
             self.device.stream.memcpy_dtod(&from_slice.slice(from..from + count), &mut to.slice_mut(..count))?;
+        }
+        Ok(())
+    }
+}
+
+/// Two parts of memory that the device reads directly: one is filled while the other is sent.
+pub(crate) struct Staging {
+    device: Arc<Device>,
+    halves: [Option<PinnedHostSlice<u8>>; 2],
+    current: usize,
+}
+
+impl Staging {
+    pub fn new(device: &Arc<Device>) -> Result<Self> {
+        device.context.bind_to_thread()?;
+        Ok(Self { device: device.clone(), halves: [None, None], current: 0 })
+    }
+
+    /// Returns memory to be filled, once the device has read what was sent from there.
+    #[allow(unsafe_code, reason = "memory that the device reads is not initialised")]
+    pub fn next(&mut self, len: usize) -> Result<&mut [u8]> {
+        self.current = 1 - self.current;
+        let half = &mut self.halves[self.current];
+        if half.as_ref().is_none_or(|half| half.len() < len) {
+            // SAFETY: every byte is a valid u8, and those that are sent are written before.
+            *half = Some(unsafe { self.device.context.alloc_pinned_with_flags(len, 0) }?);
+        }
+        let half = half.as_mut().expect("the memory was allocated above");
+        Ok(&mut half.as_mut_slice()?[..len])
+    }
+
+    /// Sends the first `len` bytes to a position on the device.
+    pub fn send(&mut self, len: usize, to: &mut Buffer<u8>, at: usize) -> Result<()> {
+        if let (Some(half), Some(slice)) = (&mut self.halves[self.current], to.slice.as_mut()) {
+            let mut place = slice.slice_mut(at..at + len);
+            if half.len() == len {
+                self.device.stream.memcpy_htod(half, &mut place)?;
+            } else {
+                self.device.stream.memcpy_htod(&half.as_slice()?[..len], &mut place)?;
+                self.device.stream.synchronize()?;
+            }
         }
         Ok(())
     }

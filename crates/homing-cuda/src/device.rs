@@ -1,6 +1,6 @@
 //! A GPU with its stream, its kernels and cuBLAS.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cudarc::cublas::CudaBlas;
 use cudarc::cublas::sys::{cublasMath_t, cublasSetMathMode};
@@ -22,7 +22,11 @@ pub struct Device {
     pub(crate) context: Arc<CudaContext>,
     pub(crate) stream: Arc<CudaStream>,
     pub(crate) blas: CudaBlas,
-    pub(crate) kernels: Kernels,
+    /// The kernels for numbers in f32, and for numbers in f64.
+    pub(crate) single: Kernels,
+    pub(crate) double: Kernels,
+    /// Held while a shard uses the device.
+    pub(crate) turn: Mutex<()>,
 }
 
 impl std::fmt::Debug for Device {
@@ -55,8 +59,8 @@ impl Device {
         let stream = context.default_stream();
         let blas = CudaBlas::new(stream.clone())?;
         pedantic(&blas)?;
-        let kernels = Kernels::load(&context)?;
-        Ok(Arc::new(Self { index, context, stream, blas, kernels }))
+        let (single, double) = (Kernels::load(&context, "float")?, Kernels::load(&context, "double")?);
+        Ok(Arc::new(Self { index, context, stream, blas, single, double, turn: Mutex::new(()) }))
     }
 
     /// Opens the devices of a name such as `cuda:0`, or `cuda:0,1` for two.
@@ -83,6 +87,13 @@ impl Device {
     /// Returns the name of the model, such as `NVIDIA H200`.
     pub fn model(&self) -> Result<String> {
         Ok(self.context.name()?)
+    }
+
+    /// Waits for the device, and makes it current on this thread.
+    pub(crate) fn take_turn(&self) -> Result<MutexGuard<'_, ()>> {
+        let turn = self.turn.lock().expect("no thread panics while it holds the lock");
+        self.context.bind_to_thread()?;
+        Ok(turn)
     }
 
     /// Waits until everything asked of the device is done.
@@ -136,9 +147,9 @@ pub(crate) fn per_block(rows: usize) -> LaunchConfig {
 
 /// Launches a kernel.
 macro_rules! launch {
-    ($device:expr, $kernel:ident, $config:expr, $($arg:expr),* $(,)?) => {{
+    ($device:expr, $kernel:expr, $config:expr, $($arg:expr),* $(,)?) => {{
         use cudarc::driver::PushKernelArg;
-        let mut arguments = $device.stream.launch_builder(&$device.kernels.$kernel);
+        let mut arguments = $device.stream.launch_builder(&$kernel);
         $(let argument = $arg; arguments.arg(&argument);)*
         // SAFETY: the arguments have the types and sizes that the kernel expects.
         #[allow(unsafe_code, reason = "kernels are code in another language")]

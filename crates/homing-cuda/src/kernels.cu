@@ -1,8 +1,14 @@
 // What a shard computes on the device. tests/it/shards.rs of the core states the same in Rust, row by row.
 //
 // Matrix products come from cuBLAS: `products` holds one column of `stride` entries per functional, and the entry of a row
-// of the block at its position there. One thread works on one row, unless noted otherwise.
+// of the block at its position there. One thread works on one row, unless noted otherwise. The kernels are compiled twice,
+// for numbers in f32 and in f64.
 
+#ifndef REAL
+#define REAL float
+#endif
+
+typedef REAL real;
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -16,24 +22,24 @@ enum Format { F32, F16, BF16 };
 struct Law {
     int kind;
     int form;
-    float noise_var;
-    int wide;  // functionals per step
+    double noise_var;
+    i64 wide;  // functionals per step
 };
 
 struct Step {
-    float inverse;  // 1/p
-    float second;   // 1/p of the law given the targets as well, or the squared norm of the covariances
-    float of_g;     // how |g| and |h| enlarge the error of a sum of squares
-    float of_h;
+    real inverse;  // 1/p
+    real second;   // 1/p of the law given the targets as well, or the squared norm of the covariances
+    real of_g;     // how |g| and |h| enlarge the error of a sum of squares
+    real of_h;
     double key;
 };
 
 // Errors are already wider than the rounding of what follows.
 struct Decision {
-    float bar;
-    float var_error;
-    float second_error;
-    float std_cov_error;
+    real bar;
+    real var_error;
+    real second_error;
+    real std_cov_error;
 };
 
 struct Checkpoints {
@@ -50,48 +56,44 @@ __device__ float as_float(const void* values, int format, i64 at) {
     return x;
 }
 
-__device__ bool is_below(const Law& law, float bar, float low, float high, float second) {
+__device__ bool is_below(const Law& law, real bar, real low, real high, real second) {
+    real noise_var = (real)law.noise_var, given = fmax(second, (real)0);
     switch (law.form) {
         case VARIANCE: return high < bar;
-        case SIGNAL_RATIO: return high < bar * law.noise_var;
-        case INFORMATION_RATIO: {
-            float given = fmaxf(second, 0.0f);
-            return high - given < bar * (given + law.noise_var);
-        }
-        case VALUE_RATIO: {
-            float given = fmaxf(second, 0.0f);
-            return high - given < bar * given;
-        }
-        case SQUARES_RATIO: return second < bar * (low + law.noise_var);
-        default: return second < bar * sqrtf(low) && second < bar * sqrtf(high);
+        case SIGNAL_RATIO: return high < bar * noise_var;
+        case INFORMATION_RATIO: return high - given < bar * (given + noise_var);
+        case VALUE_RATIO: return high - given < bar * given;
+        case SQUARES_RATIO: return second < bar * (low + noise_var);
+        default: return second < bar * sqrt(low) && second < bar * sqrt(high);
     }
 }
 
-__device__ float key_of(const Law& law, float var, float second) {
-    var = fmaxf(var, 0.0f);
-    float given = fminf(fmaxf(second, 0.0f), var);
+__device__ real key_of(const Law& law, real var, real second) {
+    real noise_var = (real)law.noise_var;
+    var = fmax(var, (real)0);
+    real given = fmin(fmax(second, (real)0), var);
     switch (law.form) {
         case VARIANCE: return var;
-        case SIGNAL_RATIO: return var / law.noise_var;
-        case INFORMATION_RATIO: return (var - given) / (given + law.noise_var);
-        case VALUE_RATIO: return var > 0.0f ? (var - given) / fmaxf(given, 1.42e-14f * var) : 0.0f;
-        case SQUARES_RATIO: return fmaxf(second, 0.0f) / (var + law.noise_var);
-        default: return var > 0.0f ? second / sqrtf(var) : 0.0f;
+        case SIGNAL_RATIO: return var / noise_var;
+        case INFORMATION_RATIO: return (var - given) / (given + noise_var);
+        case VALUE_RATIO: return var > 0 ? (var - given) / fmax(given, (real)1.42e-14 * var) : (real)0;
+        case SQUARES_RATIO: return fmax(second, (real)0) / (var + noise_var);
+        default: return var > 0 ? second / sqrt(var) : (real)0;
     }
 }
 
-__device__ void apply(const Law& law, const Step& step, float g, float h, float& var, float& second, float& error) {
+__device__ void apply(const Law& law, const Step& step, real g, real h, real& var, real& second, real& error) {
     if (law.kind == JOINT) {
         second -= (h * step.second) * h;
     } else if (law.kind == SQUARES) {
-        float share = g * step.inverse;
-        second += share * (share * step.second - 2.0f * h);
-        error += step.of_g * fabsf(g) + step.of_h * fabsf(h);
+        real share = g * step.inverse;
+        second += share * (share * step.second - 2 * h);
+        error += step.of_g * fabs(g) + step.of_h * fabs(h);
     }
     var -= (g * step.inverse) * g;
 }
 
-__device__ double squares(const float* products, i64 stride, int from, int count, const double* weights) {
+__device__ double squares(const real* products, i64 stride, int from, int count, const double* weights) {
     double sum = 0.0;
     for (int j = 0; j < count; ++j) {
         double c = products[(from + j) * stride];
@@ -110,7 +112,7 @@ struct Sizes {
 };
 
 // Squared norms, with one warp per row.
-extern "C" __global__ void survey(const void* values, int format, int dim, i64 rows, float* norms, Sizes* out) {
+extern "C" __global__ void survey(const void* values, int format, int dim, i64 rows, real* norms, Sizes* out) {
     __shared__ Sizes parts[32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     Sizes own = {0.0, 1e308, -1.0, 0, 0};
@@ -129,7 +131,7 @@ extern "C" __global__ void survey(const void* values, int format, int dim, i64 r
             own.row = row;
         }
         // A norm that underflows must not become zero.
-        if (lane == 0) norms[row] = sum > 0.0 ? fmaxf((float)sum, 1.17549435e-38f) : 0.0f;
+        if (lane == 0) norms[row] = sum > 0.0 ? fmax((real)sum, (real)1.17549435e-38) : (real)0;
     }
     if (lane == 0) parts[warp] = own;
     __syncthreads();
@@ -148,8 +150,8 @@ extern "C" __global__ void survey(const void* values, int format, int dim, i64 r
     }
 }
 
-// Converts entries to f32.
-extern "C" __global__ void widen(const void* values, int format, i64 from, i64 count, float* out) {
+// Converts entries.
+extern "C" __global__ void widen(const void* values, int format, i64 from, i64 count, real* out) {
     i64 stride = (i64)gridDim.x * blockDim.x;
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
         out[i] = as_float(values, format, from + i);
@@ -157,27 +159,27 @@ extern "C" __global__ void widen(const void* values, int format, i64 from, i64 c
 }
 
 // Copies scattered rows, with one block of threads per row.
-extern "C" __global__ void gather(const void* values, int format, int dim, const u32* rows, float* out) {
+extern "C" __global__ void gather(const void* values, int format, int dim, const u32* rows, real* out) {
     i64 from = (i64)rows[blockIdx.x] * dim, to = (i64)blockIdx.x * dim;
     for (int j = threadIdx.x; j < dim; j += blockDim.x) out[to + j] = as_float(values, format, from + j);
 }
 
 // Computes the numbers of a block of rows from scratch.
-extern "C" __global__ void start(Law law, const float* products, i64 stride, int rows, const float* norms, const double* weights,
+extern "C" __global__ void start(Law law, const real* products, i64 stride, int rows, const real* norms, const double* weights,
                                  int data, int data_is_whole, int others, int others_are_whole, double error_per_root,
-                                 float* vars, float* seconds, float* errors) {
+                                 real* vars, real* seconds, real* errors) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows) return;
     products += i;
     double part = squares(products, stride, 0, data, weights);
-    vars[i] = (float)(data_is_whole ? part : (double)norms[i] - part);
+    vars[i] = (real)(data_is_whole ? part : (double)norms[i] - part);
     if (law.kind == JOINT) {
         double part = squares(products, stride, data, others, weights + data);
-        seconds[i] = (float)(others_are_whole ? part : (double)norms[i] - part);
+        seconds[i] = (real)(others_are_whole ? part : (double)norms[i] - part);
     } else if (law.kind == SQUARES) {
         double sum = squares(products, stride, data, others, 0);
-        seconds[i] = (float)sum;
-        errors[i] = (float)(error_per_root * sqrt(sum));
+        seconds[i] = (real)sum;
+        errors[i] = (real)(error_per_root * sqrt(sum));
     } else if (law.kind == STANDARDISED) {
         seconds[i] = products[data * stride];
     }
@@ -191,8 +193,8 @@ extern "C" __global__ void set_until(u8* until, const u32* rows, const u8* value
 
 // Applies steps to a block of rows, whose first is `first`, stores their numbers at the checkpoints, and notes the first
 // decision that each row may matter to, or 255.
-extern "C" __global__ void verify(Law law, const float* products, i64 stride, int rows, i64 first, i64 all,
-                                  const float* norms, float* vars, float* seconds, float* errors, const u8* until,
+extern "C" __global__ void verify(Law law, const real* products, i64 stride, int rows, i64 first, i64 all,
+                                  const real* norms, real* vars, real* seconds, real* errors, const u8* until,
                                   const Step* steps, int count, int made, const Decision* decisions, int roots,
                                   double error_per_root, Checkpoints checkpoints, u8* named, u32* counts) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -200,17 +202,17 @@ extern "C" __global__ void verify(Law law, const float* products, i64 stride, in
     products += i;
     i64 row = first + i;
     bool has_second = law.kind != NONE;
-    float var = vars[checkpoints.slot[0] * all + row];
-    float second = has_second ? seconds[checkpoints.slot[0] * all + row] : 0.0f;
-    float error = law.kind == SQUARES ? errors[row] : 0.0f;
-    float norm_sq = norms[row], norm = sqrtf(norm_sq);
+    real var = vars[checkpoints.slot[0] * all + row];
+    real second = has_second ? seconds[checkpoints.slot[0] * all + row] : (real)0;
+    real error = law.kind == SQUARES ? errors[row] : (real)0;
+    real norm_sq = norms[row], norm = sqrt(norm_sq);
     int last = until[row], hit = 255, checkpoint = 0, decided = count - made;
     for (int j = 0; j <= count; ++j) {
         if (law.kind == STANDARDISED) second = products[(law.wide * j + (j < count)) * stride];
         if (roots && j == made) {
             double sum = squares(products, stride, law.wide * count, roots, 0);
-            second = (float)sum;
-            error = (float)(error_per_root * sqrt(sum));
+            second = (real)sum;
+            error = (real)(error_per_root * sqrt(sum));
         }
         int t = j - made;
         if (t >= 0) {
@@ -222,21 +224,21 @@ extern "C" __global__ void verify(Law law, const float* products, i64 stride, in
             }
             if (t < decided && hit == 255 && t < last) {
                 Decision decision = decisions[t];
-                float slack = decision.var_error * norm_sq, most;
+                real slack = decision.var_error * norm_sq, most;
                 if (law.form == SQUARES_RATIO) {
-                    most = second + (decision.second_error * norm_sq + 1.001f * error * norm);
+                    most = second + (decision.second_error * norm_sq + (real)1.001 * error * norm);
                 } else if (law.form == CORRELATION) {
-                    most = second + fabsf(second) * 1e-6f + decision.std_cov_error * norm;
+                    most = second + fabs(second) * (sizeof(real) == 4 ? (real)1e-6 : (real)1e-14) + decision.std_cov_error * norm;
                 } else {
                     most = second - decision.second_error * norm_sq;
                 }
                 bool sound = isfinite(var) && isfinite(second);
-                if (!(sound && is_below(law, decision.bar, fmaxf(var - slack, 0.0f), var + slack, most))) hit = t;
+                if (!(sound && is_below(law, decision.bar, fmax(var - slack, (real)0), var + slack, most))) hit = t;
             }
         }
         if (j < count) {
-            float g = products[law.wide * j * stride];
-            float h = law.wide > 1 ? products[(law.wide * j + 1) * stride] : 0.0f;
+            real g = products[law.wide * j * stride];
+            real h = law.wide > 1 ? products[(law.wide * j + 1) * stride] : (real)0;
             apply(law, steps[j], g, h, var, second, error);
         }
     }
@@ -259,13 +261,13 @@ extern "C" __global__ void collect(const u8* named, i64 rows, int complete, u32*
 }
 
 // A key as an unsigned number in the same order; NaN comes last.
-__device__ u32 ordered(float key) {
-    u32 bits = __float_as_uint(key);
+__device__ u32 ordered(real exact) {
+    u32 bits = __float_as_uint((float)exact);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
 // Counts open rows by the 12 leading bits of their keys, or by the 12 bits after a given prefix.
-extern "C" __global__ void histogram(Law law, const float* vars, const float* seconds, const u8* until, i64 rows,
+extern "C" __global__ void histogram(Law law, const real* vars, const real* seconds, const u8* until, i64 rows,
                                      int has_prefix, u32 prefix, u32* bins) {
     __shared__ u32 own[4096];
     for (int i = threadIdx.x; i < 4096; i += blockDim.x) own[i] = 0;
@@ -273,7 +275,7 @@ extern "C" __global__ void histogram(Law law, const float* vars, const float* se
     i64 stride = (i64)gridDim.x * blockDim.x;
     for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += stride) {
         if (!until[row]) continue;
-        u32 bits = ordered(key_of(law, vars[row], law.kind == NONE ? 0.0f : seconds[row]));
+        u32 bits = ordered(key_of(law, vars[row], law.kind == NONE ? (real)0 : seconds[row]));
         if (!has_prefix) {
             atomicAdd(&own[bits >> 20], 1u);
         } else if (bits >> 20 == prefix) {
@@ -288,12 +290,12 @@ extern "C" __global__ void histogram(Law law, const float* vars, const float* se
 
 // Lists open rows whose keys' leading 24 bits reach a bar and that are not marked yet, and marks them. At most `room` rows
 // are added to the `before` that are listed.
-extern "C" __global__ void choose(Law law, const float* vars, const float* seconds, const u8* until, i64 rows, u32 bar,
+extern "C" __global__ void choose(Law law, const real* vars, const real* seconds, const u8* until, i64 rows, u32 bar,
                                   u8* marks, u32* count, u32 room, u32* out) {
     i64 stride = (i64)gridDim.x * blockDim.x;
     for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += stride) {
         if (!until[row] || marks[row]) continue;
-        u32 bits = ordered(key_of(law, vars[row], law.kind == NONE ? 0.0f : seconds[row]));
+        u32 bits = ordered(key_of(law, vars[row], law.kind == NONE ? (real)0 : seconds[row]));
         if (bits >> 8 < bar) continue;
         u32 at = atomicAdd(count, 1u);
         if (at < room) {
@@ -304,8 +306,8 @@ extern "C" __global__ void choose(Law law, const float* vars, const float* secon
 }
 
 // Copies the numbers of the chosen rows, and removes their marks.
-extern "C" __global__ void copy_numbers(const float* vars, const float* seconds, int has_second, const u32* rows, int count,
-                                        float* warm_vars, float* warm_seconds, u8* marks) {
+extern "C" __global__ void copy_numbers(const real* vars, const real* seconds, int has_second, const u32* rows, int count,
+                                        real* warm_vars, real* warm_seconds, u8* marks) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     u32 row = rows[i];
@@ -331,20 +333,20 @@ __device__ bool is_listed(const u32* list, int count, u32 row) {
 
 // Applies steps to the warm rows. Stores their numbers before each step and their keys after the last; lists the rows that
 // would be picked before a step. `found` starts with the length of that list.
-extern "C" __global__ void try_steps(Law law, const float* products, i64 stride, int rows, const u32* names,
-                                     const Step* steps, int count, float* vars, float* seconds, float* history,
+extern "C" __global__ void try_steps(Law law, const real* products, i64 stride, int rows, const u32* names,
+                                     const Step* steps, int count, real* vars, real* seconds, real* history,
                                      const u32* excluded, int excluded_count, float* keys, u32* found, Rival* rivals) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows) return;
     products += i;
     bool has_second = law.kind != NONE;
-    float var = vars[i], second = has_second ? seconds[i] : 0.0f, error = 0.0f;
+    real var = vars[i], second = has_second ? seconds[i] : (real)0, error = (real)0;
     bool named = false;
     for (int j = 0; j <= count; ++j) {
         if (law.kind == STANDARDISED) second = products[(law.wide * j + (j < count)) * stride];
-        float key = key_of(law, var, second);
+        real key = key_of(law, var, second);
         if (j == count) {
-            keys[i] = key;
+            keys[i] = (float)key;
             break;
         }
         if (history) {
@@ -354,13 +356,13 @@ extern "C" __global__ void try_steps(Law law, const float* products, i64 stride,
                 named = true;
                 if (!is_listed(excluded, excluded_count, names[i])) {
                     u32 at = atomicAdd(found, 1u);
-                    Rival rival = {(u32)j, names[i], key};
+                    Rival rival = {(u32)j, names[i], (float)key};
                     rivals[at] = rival;
                 }
             }
         }
-        float g = products[law.wide * j * stride];
-        float h = law.wide > 1 ? products[(law.wide * j + 1) * stride] : 0.0f;
+        real g = products[law.wide * j * stride];
+        real h = law.wide > 1 ? products[(law.wide * j + 1) * stride] : (real)0;
         apply(law, steps[j], g, h, var, second, error);
     }
     vars[i] = var;

@@ -43,11 +43,11 @@ kernels!(
 );
 
 impl Kernels {
-    /// Loads the kernels for a device from the cache, or compiles them.
-    pub fn load(context: &Arc<CudaContext>) -> Result<Self> {
+    /// Loads the kernels for a device from the cache, or compiles them. `real` is the type of their numbers in C.
+    pub fn load(context: &Arc<CudaContext>, real: &str) -> Result<Self> {
         let (major, minor) = context.compute_capability()?;
         let architecture = format!("compute_{major}{minor}");
-        let file = cache_file(&architecture);
+        let file = cache_file(&architecture, real);
         if let Some(text) = file.as_ref().and_then(|file| fs::read_to_string(file).ok())
             && let Ok(module) = context.load_module(Ptx::from_src(text))
             && let Ok(kernels) = Self::of(&module)
@@ -55,7 +55,7 @@ impl Kernels {
             return Ok(kernels);
         }
         let options = CompileOptions {
-            options: vec![format!("--gpu-architecture={architecture}"), "--std=c++17".into()],
+            options: vec![format!("--gpu-architecture={architecture}"), "--std=c++17".into(), format!("-DREAL={real}")],
             ..CompileOptions::default()
         };
         let compiled = compile_ptx_with_opts(SOURCE, options).map_err(|error| match error {
@@ -71,11 +71,11 @@ impl Kernels {
 }
 
 /// Returns the file of compiled kernels in the user's cache folder, if there is one.
-fn cache_file(architecture: &str) -> Option<PathBuf> {
+fn cache_file(architecture: &str, real: &str) -> Option<PathBuf> {
     let folder = |name: &str| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
     let content = blake3::hash(SOURCE.as_bytes()).to_hex();
-    Some(cache.join("homing").join(format!("kernels-{architecture}-{}.ptx", &content[..16])))
+    Some(cache.join("homing").join(format!("kernels-{architecture}-{real}-{}.ptx", &content[..16])))
 }
 
 /// Writes a file beside its place and renames it, so that it appears whole.

@@ -28,6 +28,7 @@ mod kernels;
 mod pool;
 mod products;
 mod ranking;
+mod real;
 mod shard;
 
 pub use device::Device;

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use half::{bf16, f16};
 use homing::shard::{Carrier, Shard, ShardSetup, Survey};
 use homing::{Embeddings, RowSource, StoredValues};
+use rayon::prelude::*;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Staging};
 use crate::device::{launch, per_block};
+use crate::real::Real;
 use crate::shard::DeviceShard;
 use crate::{Device, Error, Result};
 
@@ -18,6 +20,9 @@ const SURVEY_BLOCKS: u32 = 1024;
 
 /// Number of bytes that are uploaded at a time.
 const UPLOAD: usize = 64 << 20;
+
+/// Number of bytes that one thread copies at a time.
+const COPY: usize = 1 << 20;
 
 /// Number of rows that were read one by one and are kept, because a pick is read several times.
 const KEPT_ROWS: usize = 4096;
@@ -90,10 +95,6 @@ impl std::fmt::Debug for DevicePool {
 impl DevicePool {
     /// Uploads a pool. Numbers in f16 and bf16 stay as they are.
     pub fn upload(pool: Embeddings<'_>, devices: &[Arc<Device>]) -> Result<Self> {
-        let bytes = |size: usize, at: Range<usize>, out: &mut Vec<u8>| {
-            out.resize(at.len() * size, 0);
-            copy_bytes(pool.values(), at, out);
-        };
         let format = match pool.values() {
             _ if pool.is_centered() => return Err(Error::Inexact),
             StoredValues::F32(_) => Format::F32,
@@ -104,14 +105,15 @@ impl DevicePool {
         };
         let (dim, size) = (pool.dim(), format.size());
         Self::fill(pool.rows(), dim, format, devices, |part| {
-            let mut staged = Vec::new();
+            let mut staging = Staging::new(&part.device)?;
             let step = (UPLOAD / size / dim).max(1);
             for first in part.rows.clone().step_by(step) {
                 let rows = first..part.rows.end.min(first + step);
-                bytes(size, rows.start * dim..rows.end * dim, &mut staged);
-                part.values.write((first - part.rows.start) * dim * size, &staged)?;
+                let staged = staging.next((rows.len() * dim * size).min(UPLOAD))?;
+                copy_bytes(pool.values(), rows.start * dim..rows.end * dim, staged);
+                staging.send(rows.len() * dim * size, &mut part.values, (first - part.rows.start) * dim * size)?;
             }
-            Ok(())
+            pool.check_read().map_err(|error| Error::Failed(error.to_string()))
         })
     }
 
@@ -129,7 +131,18 @@ impl DevicePool {
             let (count, clusters, spread) = (part.rows.len() as i64, clusters as i64, 0.7f32);
             let (values, format, dim) = (part.values.at(0), format as i32, dim as i32);
             let blocks = through_rows();
-            launch!(part.device, generate, blocks, values, format, dim, count, clusters, spread, seed);
+            launch!(
+                part.device,
+                part.device.single.generate,
+                blocks,
+                values,
+                format,
+                dim,
+                count,
+                clusters,
+                spread,
+                seed
+            );
             Ok(())
         })
     }
@@ -182,9 +195,10 @@ impl DevicePool {
             if own.is_empty() {
                 continue;
             }
+            let _turn = part.device.take_turn()?;
             let (names, to) = (names.fill(&own)?, room.reserve(own.len() * self.dim)?);
             let (values, format, dim) = (part.values.at(0), self.format as i32, self.dim as i32);
-            launch!(part.device, gather, per_block(own.len()), values, format, dim, names, to);
+            launch!(part.device, part.device.single.gather, per_block(own.len()), values, format, dim, names, to);
             if own.len() == rows.len() {
                 room.read(out)?;
                 continue;
@@ -205,6 +219,7 @@ impl DevicePool {
             let own = part.rows.start * self.dim..part.rows.end * self.dim;
             let (from, to) = (start.max(own.start), (start + len).min(own.end));
             if from < to {
+                let _turn = part.device.take_turn()?;
                 let mut bytes = vec![0; (to - from) * size];
                 part.values.read_at((from - own.start) * size, &mut bytes)?;
                 self.format.decode(&bytes, |i, x| write(from - start + i, x));
@@ -246,30 +261,45 @@ fn through_rows() -> cudarc::driver::LaunchConfig {
     cudarc::driver::LaunchConfig { grid_dim: (SURVEY_BLOCKS, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 }
 }
 
-/// Copies stored numbers as bytes.
+/// Copies stored numbers as bytes, in the format of the pool.
 fn copy_bytes(values: StoredValues<'_>, at: Range<usize>, out: &mut [u8]) {
-    let halves = |bits: &mut dyn Iterator<Item = u16>, out: &mut [u8]| {
-        out.chunks_exact_mut(2).zip(bits).for_each(|(out, bits)| out.copy_from_slice(&bits.to_le_bytes()));
-    };
-    match values {
-        StoredValues::F16(v) => halves(&mut v[at].iter().map(|x| x.to_bits()), out),
-        StoredValues::Bf16(v) => halves(&mut v[at].iter().map(|x| x.to_bits()), out),
+    let stored: &[u8] = match values {
+        StoredValues::F32(v) => bytemuck::cast_slice(&v[at]),
+        StoredValues::F16(v) => bytemuck::cast_slice(&v[at]),
+        StoredValues::Bf16(v) => bytemuck::cast_slice(&v[at]),
         values => {
             let mut singles = vec![0.0f32; at.len()];
             values.write_f32(at, &mut singles);
-            out.chunks_exact_mut(4).zip(singles).for_each(|(out, x)| out.copy_from_slice(&x.to_le_bytes()));
+            return out.copy_from_slice(bytemuck::cast_slice(&singles));
         }
-    }
+    };
+    // One thread copies more slowly than the bus.
+    out.par_chunks_mut(COPY).zip(stored.par_chunks(COPY)).for_each(|(out, stored)| out.copy_from_slice(stored));
 }
 
 impl Part {
+    /// Writes the squared norms of all rows in `T`, and the extremes of each block of threads.
+    fn survey<T: Real>(&self, dim: usize, format: Format, norms: u64, sizes: u64) -> Result<()> {
+        let (values, rows) = (self.values.at(0), self.rows.len() as i64);
+        let kernels = T::kernels(&self.device);
+        launch!(self.device, kernels.survey, through_rows(), values, format as i32, dim as i32, rows, norms, sizes);
+        Ok(())
+    }
+
+    /// Computes the squared norms of all rows in `T`.
+    pub fn norms<T: Real>(&self, dim: usize, format: Format) -> Result<Buffer<T>> {
+        let norms = Buffer::zeros(&self.device, self.rows.len())?;
+        let sizes = Buffer::<u64>::zeros(&self.device, 5 * SURVEY_BLOCKS as usize)?;
+        self.survey::<T>(dim, format, norms.at(0), sizes.at(0))?;
+        Ok(norms)
+    }
+
     /// Computes the squared norms of all rows, and their extremes.
     fn measure(&mut self, dim: usize, format: Format) -> Result<()> {
         // Five numbers of 8 bytes per block of threads: the sum, the least and the largest, its row, and whether a row is not
         // finite.
         let sizes = Buffer::<u64>::zeros(&self.device, 5 * SURVEY_BLOCKS as usize)?;
-        let (values, rows, norms) = (self.values.at(0), self.rows.len() as i64, self.norms.at(0));
-        launch!(self.device, survey, through_rows(), values, format as i32, dim as i32, rows, norms, sizes.at(0));
+        self.survey::<f32>(dim, format, self.norms.at(0), sizes.at(0))?;
         let mut found = vec![0; 5 * SURVEY_BLOCKS as usize];
         sizes.read(&mut found)?;
         let (mut least, mut most) = (f64::INFINITY, -1.0);
@@ -340,7 +370,11 @@ impl Carrier for DevicePool {
     fn shards<'s>(&'s self, setup: &ShardSetup) -> Vec<Box<dyn Shard + 's>> {
         let Some(form) = setup.form else { return Vec::new() };
         let shard = |part: &'s Part| -> Result<Box<dyn Shard + 's>> {
-            Ok(Box::new(DeviceShard::new(self, part, form, setup.noise_var)?))
+            let _turn = part.device.take_turn()?;
+            Ok(match setup.is_double {
+                true => Box::new(DeviceShard::<f64>::new(self, part, form, setup.noise_var)?),
+                false => Box::new(DeviceShard::<f32>::new(self, part, form, setup.noise_var)?),
+            })
         };
         self.parts.iter().map(shard).collect::<Result<_>>().unwrap_or_else(|error| {
             self.fail(&error);

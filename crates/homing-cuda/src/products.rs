@@ -1,22 +1,17 @@
-//! Products of rows with functionals, in f32, block by block.
+//! Products of rows with functionals, block by block.
 
 use std::sync::Arc;
-
-use cudarc::cublas::result::sgemm;
-use cudarc::cublas::sys::cublasOperation_t;
 
 use crate::buffer::Buffer;
 use crate::device::{launch, through_all};
 use crate::pool::{Format, Part};
+use crate::real::{Product, Real};
 use crate::{Device, Result};
 
 /// Number of terms that are summed before they are added to a longer sum.
 const RUN: usize = 512;
 
-/// Relative rounding error of one operation in f32.
-pub(crate) const UNIT: f64 = f32::EPSILON as f64 / 2.0;
-
-/// Size of the products of one block, and of its rows in f32 if they are stored in another format: they stay in the cache
+/// Size of the products of one block, and of its rows if they are converted: they stay in the cache
 /// of the device until they are read.
 const BLOCK_BYTES: usize = 24 << 20;
 
@@ -26,19 +21,19 @@ const MOST_ROWS: usize = 1 << 17;
 
 /// Error factor γ of a product: any order of summation within runs of [`RUN`] terms, the sum of the runs, and the rounding
 /// of the functional (Higham 2002, §3.1).
-pub(crate) fn product_error(dim: usize) -> f64 {
-    1.01 * UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3) as f64
+pub(crate) fn product_error<T: Real>(dim: usize) -> f64 {
+    1.01 * T::UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3) as f64
 }
 
 /// Functionals on the device, and room for their products.
-pub(crate) struct Products {
+pub(crate) struct Products<T> {
     device: Arc<Device>,
     dim: usize,
-    functionals: Buffer<f32>,
+    functionals: Buffer<T>,
     count: usize,
-    products: Buffer<f32>,
-    /// Rows in f32, if the pool stores another format.
-    widened: Buffer<f32>,
+    products: Buffer<T>,
+    /// Rows in the format of the products, if the pool stores another.
+    widened: Buffer<T>,
 }
 
 /// The products of one block: one column of `stride` entries per functional.
@@ -50,7 +45,7 @@ pub(crate) struct Block {
     pub stride: usize,
 }
 
-impl Products {
+impl<T: Real> Products<T> {
     pub fn new(device: &Arc<Device>, dim: usize) -> Self {
         let [functionals, products, widened] = std::array::from_fn(|_| Buffer::new(device));
         Self { device: device.clone(), dim, functionals, count: 0, products, widened }
@@ -58,7 +53,7 @@ impl Products {
 
     /// Copies functionals to the device.
     pub fn set<'w>(&mut self, functionals: impl IntoIterator<Item = &'w [f64]>) -> Result<()> {
-        let all: Vec<f32> = functionals.into_iter().flatten().map(|&w| w as f32).collect();
+        let all: Vec<T> = functionals.into_iter().flatten().map(|&w| T::of(w)).collect();
         self.count = all.len() / self.dim;
         self.functionals.fill(&all)?;
         Ok(())
@@ -67,21 +62,32 @@ impl Products {
     /// Multiplies all rows of a part of a pool, and calls `f` with the products of each block.
     pub fn of_part(&mut self, part: &Part, format: Format, mut f: impl FnMut(Block) -> Result<()>) -> Result<()> {
         let (all, dim) = (part.rows.len(), self.dim);
-        let mut most = (BLOCK_BYTES / 4 / self.count.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
-        if format != Format::F32 {
-            most = most.min((BLOCK_BYTES / 4 / dim).max(FEWEST_ROWS / 4));
+        let mut most = (BLOCK_BYTES / size_of::<T>() / self.count.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
+        let is_stored = T::STORED == Some(format);
+        if !is_stored {
+            most = most.min((BLOCK_BYTES / size_of::<T>() / dim).max(FEWEST_ROWS / 4));
         }
         let blocks = all.div_ceil(most.min(all).max(1));
         let size = all.div_ceil(blocks.max(1)).next_multiple_of(32);
         let address = self.products.reserve(size * self.count)?;
         for first in (0..all).step_by(size.max(1)) {
             let rows = size.min(all - first);
-            let values = if format == Format::F32 {
+            let values = if is_stored {
                 part.values.at(first * dim * format.size())
             } else {
                 let widened = self.widened.reserve(size * dim)?;
                 let (from, count) = ((first * dim) as i64, (rows * dim) as i64);
-                launch!(self.device, widen, through_all(), part.values.at(0), format as i32, from, count, widened);
+                let kernels = T::kernels(&self.device);
+                launch!(
+                    self.device,
+                    kernels.widen,
+                    through_all(),
+                    part.values.at(0),
+                    format as i32,
+                    from,
+                    count,
+                    widened
+                );
                 widened
             };
             self.multiply(values, rows, address, size)?;
@@ -90,7 +96,7 @@ impl Products {
         Ok(())
     }
 
-    /// Multiplies rows in f32 at an address.
+    /// Multiplies rows at an address.
     pub fn of_rows(&mut self, values: u64, rows: usize) -> Result<Block> {
         let address = self.products.reserve(rows * self.count)?;
         self.multiply(values, rows, address, rows)?;
@@ -98,36 +104,19 @@ impl Products {
     }
 
     #[allow(unsafe_code, reason = "cuBLAS takes addresses")]
-    fn multiply(&self, values: u64, rows: usize, out: u64, stride: usize) -> Result<()> {
+    fn multiply(&self, values: u64, rows: usize, out: u64, out_stride: usize) -> Result<()> {
         if self.count == 0 || rows == 0 {
             return Ok(());
         }
-        self.device.context.bind_to_thread()?;
-        let dim = self.dim;
-        for from in (0..dim).step_by(RUN) {
-            let run = RUN.min(dim - from);
-            let (one, other) = (1.0f32, if from == 0 { 0.0f32 } else { 1.0 });
-            let at = (from * size_of::<f32>()) as u64;
+        let (count, stride) = (self.count, self.dim);
+        for from in (0..stride).step_by(RUN) {
+            let inner = RUN.min(stride - from);
+            let at = (from * size_of::<T>()) as u64;
+            let (left, right, adds) = (values + at, self.functionals.at(0) + at, from > 0);
+            let product = Product { left, right, out, rows, count, inner, stride, out_stride, adds };
             // SAFETY: `values` holds rows × dim numbers, the functionals count × dim, and `out` count × stride, where stride ≥
-            // rows; rows and functionals are contiguous, so their transposed matrices have the leading dimension dim.
-            unsafe {
-                sgemm(
-                    *self.device.blas.handle(),
-                    cublasOperation_t::CUBLAS_OP_T,
-                    cublasOperation_t::CUBLAS_OP_N,
-                    rows as i32,
-                    self.count as i32,
-                    run as i32,
-                    &raw const one,
-                    (values + at) as *const f32,
-                    dim as i32,
-                    (self.functionals.at(0) + at) as *const f32,
-                    dim as i32,
-                    &raw const other,
-                    out as *mut f32,
-                    stride as i32,
-                )
-            }?;
+            // rows; rows and functionals are contiguous.
+            unsafe { T::product(&self.device.blas, &product) }?;
         }
         Ok(())
     }

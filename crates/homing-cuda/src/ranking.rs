@@ -8,6 +8,7 @@ use crate::buffer::Buffer;
 use crate::device::{launch, per_block, per_row, through_all};
 use crate::pool::{Format, Part};
 use crate::products::Products;
+use crate::real::Real;
 use crate::shard::{Law, StepNumbers, functionals};
 use crate::{Device, Result};
 
@@ -18,7 +19,7 @@ const BINS: usize = 4096;
 const FIRST_RIVALS: usize = 1024;
 
 /// The rows with nearly the best keys, with copies of their vectors.
-pub(crate) struct WarmRows {
+pub(crate) struct WarmRows<T> {
     device: Arc<Device>,
     dim: usize,
     count: usize,
@@ -26,23 +27,23 @@ pub(crate) struct WarmRows {
     /// Whether a row is chosen already; all zero between two choices.
     marks: Buffer<u8>,
     bins: Buffer<u32>,
-    points: Buffer<f32>,
-    vars: Buffer<f32>,
-    seconds: Buffer<f32>,
+    points: Buffer<T>,
+    vars: Buffer<T>,
+    seconds: Buffer<T>,
     /// The numbers before each step of the last trial: all variances, then all second numbers.
-    history: Buffer<f32>,
+    history: Buffer<T>,
     keys: Buffer<f32>,
-    steps: Buffer<StepNumbers>,
+    steps: Buffer<StepNumbers<T>>,
     excluded: Buffer<u32>,
     /// The number of rivals, then the rivals.
     rivals: Buffer<u32>,
-    products: Products,
+    products: Products<T>,
 }
 
-impl WarmRows {
+impl<T: Real> WarmRows<T> {
     pub fn new(device: &Arc<Device>, dim: usize) -> Self {
         let [names, bins, excluded, rivals] = std::array::from_fn(|_| Buffer::new(device));
-        let [points, vars, seconds, history, keys] = std::array::from_fn(|_| Buffer::new(device));
+        let [points, vars, seconds, history] = std::array::from_fn(|_| Buffer::new(device));
         Self {
             device: device.clone(),
             dim,
@@ -54,7 +55,7 @@ impl WarmRows {
             vars,
             seconds,
             history,
-            keys,
+            keys: Buffer::new(device),
             steps: Buffer::new(device),
             excluded,
             rivals,
@@ -86,7 +87,7 @@ impl WarmRows {
             let rows = all as i64;
             launch!(
                 self.device,
-                choose,
+                T::kernels(&self.device).choose,
                 through_all(),
                 law,
                 vars,
@@ -116,7 +117,19 @@ impl WarmRows {
             let address = self.bins.fill(&bins)?;
             let (has_prefix, value) = (i32::from(prefix.is_some()), prefix.unwrap_or(0u32));
             let rows = all as i64;
-            launch!(self.device, histogram, through_all(), law, vars, seconds, until, rows, has_prefix, value, address);
+            launch!(
+                self.device,
+                T::kernels(&self.device).histogram,
+                through_all(),
+                law,
+                vars,
+                seconds,
+                until,
+                rows,
+                has_prefix,
+                value,
+                address
+            );
             self.bins.read(&mut bins)?;
             let mut digit = 0;
             for (bin, &rows) in bins.iter().enumerate().rev() {
@@ -139,13 +152,22 @@ impl WarmRows {
         }
         let (points, dim) = (self.points.reserve(count * self.dim)?, self.dim as i32);
         let names = self.names.at(0);
-        launch!(self.device, gather, per_block(count), part.values.at(0), format as i32, dim, names, points);
+        launch!(
+            self.device,
+            T::kernels(&self.device).gather,
+            per_block(count),
+            part.values.at(0),
+            format as i32,
+            dim,
+            names,
+            points
+        );
         let (own_vars, own_seconds) = (self.vars.reserve(count)?, self.seconds.reserve(count)?);
         let has_second = i32::from(law.kind != 0);
         let (rows, marks) = (count as i32, self.marks.at(0));
         launch!(
             self.device,
-            copy_numbers,
+            T::kernels(&self.device).copy_numbers,
             per_row(count),
             vars,
             seconds,
@@ -171,7 +193,7 @@ impl WarmRows {
         let rows = self.count;
         self.products.set(functionals(steps.iter(), after))?;
         let block = self.products.of_rows(self.points.at(0), rows)?;
-        let numbers: Vec<StepNumbers> = steps.iter().map(|step| StepNumbers::of(step, gamma)).collect();
+        let numbers: Vec<StepNumbers<T>> = steps.iter().map(|step| StepNumbers::of(step, gamma)).collect();
         let (numbers, list) = (self.steps.fill(&numbers)?, self.excluded.fill(excluded)?);
         let keys = self.keys.reserve(rows)?;
         self.rivals.reserve(1 + 3 * rows.max(FIRST_RIVALS))?;
@@ -179,7 +201,7 @@ impl WarmRows {
         let (stride, count) = (block.stride as i64, steps.len() as i32);
         launch!(
             self.device,
-            try_steps,
+            T::kernels(&self.device).try_steps,
             per_row(rows),
             law,
             block.address,

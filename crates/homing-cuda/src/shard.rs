@@ -10,13 +10,18 @@ use homing::shard::{
 
 use crate::buffer::Buffer;
 use crate::device::{launch, per_row, through_all};
+use crate::kernels::Kernels;
 use crate::pool::{DevicePool, Part};
-use crate::products::{Products, UNIT, product_error};
+use crate::products::{Products, product_error};
 use crate::ranking::WarmRows;
+use crate::real::Real;
 use crate::{Device, Result};
 
 /// The decision from which on a row is not named, if there is none.
 const NEVER: u8 = u8::MAX;
+
+/// Number of challengers above which f64 costs less: the CPU computes every challenger from scratch.
+const DOUBTFUL: usize = 1024;
 
 /// Number of states of all rows.
 const SLOTS: usize = CHECKPOINTS + 1;
@@ -27,27 +32,27 @@ const SLOTS: usize = CHECKPOINTS + 1;
 pub(crate) struct Law {
     pub kind: i32,
     pub form: i32,
-    pub noise_var: f32,
-    pub wide: i32,
+    pub noise_var: f64,
+    pub wide: i64,
 }
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub(crate) struct StepNumbers {
-    inverse: f32,
-    second: f32,
-    of_g: f32,
-    of_h: f32,
+pub(crate) struct StepNumbers<T> {
+    inverse: T,
+    second: T,
+    of_g: T,
+    of_h: T,
     key: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct DecisionNumbers {
-    bar: f32,
-    var_error: f32,
-    second_error: f32,
-    std_cov_error: f32,
+struct DecisionNumbers<T> {
+    bar: T,
+    var_error: T,
+    second_error: T,
+    std_cov_error: T,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -59,16 +64,16 @@ struct Checkpoints {
 
 #[allow(unsafe_code, reason = "kernels read these structures")]
 mod layout {
-    use super::{Checkpoints, DecisionNumbers, DeviceRepr, Law, StepNumbers};
+    use super::{Checkpoints, DecisionNumbers, DeviceRepr, Law, Real, StepNumbers};
     use cudarc::driver::ValidAsZeroBits;
 
     // SAFETY: the structures hold numbers in the layout of C, without padding.
     unsafe impl DeviceRepr for Law {}
-    unsafe impl DeviceRepr for StepNumbers {}
-    unsafe impl DeviceRepr for DecisionNumbers {}
+    unsafe impl<T: Real> DeviceRepr for StepNumbers<T> {}
+    unsafe impl<T: Real> DeviceRepr for DecisionNumbers<T> {}
     unsafe impl DeviceRepr for Checkpoints {}
-    unsafe impl ValidAsZeroBits for StepNumbers {}
-    unsafe impl ValidAsZeroBits for DecisionNumbers {}
+    unsafe impl<T: Real> ValidAsZeroBits for StepNumbers<T> {}
+    unsafe impl<T: Real> ValidAsZeroBits for DecisionNumbers<T> {}
 }
 
 impl Law {
@@ -81,7 +86,7 @@ impl Law {
             KeyForm::SquaresRatio => 4,
             KeyForm::Correlation => 5,
         };
-        Self { kind: 0, form, noise_var: noise_var as f32, wide: 1 }
+        Self { kind: 0, form, noise_var, wide: 1 }
     }
 
     fn has_second(self) -> bool {
@@ -89,7 +94,7 @@ impl Law {
     }
 }
 
-impl StepNumbers {
+impl<T: Real> StepNumbers<T> {
     pub fn of(step: &PickStep, gamma: f64) -> Self {
         let size = |weights: &[f64]| gamma * weights.iter().map(|w| w * w).sum::<f64>().sqrt();
         let (second, of_g, of_h) = match &step.second {
@@ -101,20 +106,20 @@ impl StepNumbers {
             }
             SecondNumber::None | SecondNumber::Standardised { .. } => (0.0, 0.0, 0.0),
         };
-        let inverse = (1.0 / step.total) as f32;
-        Self { inverse, second: second as f32, of_g: of_g as f32, of_h: of_h as f32, key: step.key }
+        let [inverse, second, of_g, of_h] = [1.0 / step.total, second, of_g, of_h].map(T::of);
+        Self { inverse, second, of_g, of_h, key: step.key }
     }
 }
 
-impl DecisionNumbers {
+impl<T: Real> DecisionNumbers<T> {
     fn of(decision: &Decision) -> Self {
-        // The arithmetic of the kernel rounds by a few ulp of ‖φ‖².
-        let wide = |error: f64| (1.001 * (error + 4.0 * f64::from(f32::EPSILON))) as f32;
+        // The arithmetic of the kernel rounds by a few ulp of ‖φ‖² and of the key.
+        let wide = |error: f64| T::of(1.001 * (error + 8.0 * T::UNIT));
         Self {
-            bar: decision.lowered_bar(),
+            bar: T::of(decision.bar - 160.0 * T::UNIT * decision.bar.abs()),
             var_error: wide(decision.var_error),
             second_error: wide(decision.second_error),
-            std_cov_error: (1.001 * decision.std_cov_error) as f32,
+            std_cov_error: T::of(1.001 * decision.std_cov_error),
         }
     }
 }
@@ -128,32 +133,34 @@ pub(crate) fn functionals<'m>(
 }
 
 /// The rows of one device, with their numbers.
-pub(crate) struct DeviceShard<'a> {
+pub(crate) struct DeviceShard<'a, T: Real> {
     pool: &'a DevicePool,
     part: &'a Part,
     device: Arc<Device>,
     law: Law,
     gamma: f64,
-    products: Products,
+    products: Products<T>,
     /// The variance of every row in each slot, then the second number, and the error of a sum of squares per ‖φ‖.
-    vars: Buffer<f32>,
-    seconds: Buffer<f32>,
-    errors: Buffer<f32>,
+    vars: Buffer<T>,
+    seconds: Buffer<T>,
+    errors: Buffer<T>,
     /// The slots of the current numbers and of the checkpoints.
     slots: [usize; SLOTS],
     /// The decision from which on each row is not to be named: 0 if it may not be picked.
     until: Buffer<u8>,
     named: Buffer<u8>,
-    steps: Buffer<StepNumbers>,
-    decisions: Buffer<DecisionNumbers>,
+    steps: Buffer<StepNumbers<T>>,
+    decisions: Buffer<DecisionNumbers<T>>,
     counts: Buffer<u32>,
     found: Buffer<u32>,
     names: Buffer<u32>,
     marks: Buffer<u8>,
-    warm: WarmRows,
+    warm: WarmRows<T>,
+    /// ‖φ‖² of every row, if they are kept in another precision than the pool's.
+    norms: Option<Buffer<T>>,
 }
 
-impl<'a> DeviceShard<'a> {
+impl<'a, T: Real> DeviceShard<'a, T> {
     pub fn new(pool: &'a DevicePool, part: &'a Part, form: KeyForm, noise_var: f64) -> Result<Self> {
         let device = part.device.clone();
         let rows = part.rows.len();
@@ -161,7 +168,7 @@ impl<'a> DeviceShard<'a> {
             pool,
             part,
             law: Law::new(form, noise_var),
-            gamma: product_error(pool.dim),
+            gamma: product_error::<T>(pool.dim),
             products: Products::new(&device, pool.dim),
             vars: Buffer::zeros(&device, rows * SLOTS)?,
             seconds: Buffer::new(&device),
@@ -176,8 +183,18 @@ impl<'a> DeviceShard<'a> {
             names: Buffer::new(&device),
             marks: Buffer::new(&device),
             warm: WarmRows::new(&device, pool.dim),
+            norms: if T::UNIT == f32::UNIT { None } else { Some(part.norms(pool.dim, pool.format)?) },
             device,
         })
+    }
+
+    fn kernels(&self) -> &'a Kernels {
+        T::kernels(&self.part.device)
+    }
+
+    /// Returns the address of a row's ‖φ‖².
+    fn norms(&self, row: usize) -> u64 {
+        self.norms.as_ref().map_or_else(|| self.part.norms.at(row), |norms| norms.at(row))
     }
 
     fn len(&self) -> usize {
@@ -185,11 +202,13 @@ impl<'a> DeviceShard<'a> {
     }
 
     /// Returns what a computation gives, or a default if the device fails, which the pool remembers.
-    fn or_fail<T>(&mut self, default: T, f: impl FnOnce(&mut Self) -> Result<T>) -> T {
+    fn or_fail<A>(&mut self, default: A, f: impl FnOnce(&mut Self) -> Result<A>) -> A {
         if self.len() == 0 {
             return default;
         }
-        f(self).unwrap_or_else(|error| {
+        let device = self.device.clone();
+        let answer = device.take_turn().and_then(|_turn| f(self));
+        answer.unwrap_or_else(|error| {
             self.pool.fail(&error);
             default
         })
@@ -200,7 +219,15 @@ impl<'a> DeviceShard<'a> {
             return Ok(());
         }
         let (names, marks) = (self.names.fill(rows)?, self.marks.fill(values)?);
-        launch!(self.device, set_until, per_row(rows.len()), self.until.at(0), names, marks, rows.len() as i32);
+        launch!(
+            self.device,
+            self.kernels().set_until,
+            per_row(rows.len()),
+            self.until.at(0),
+            names,
+            marks,
+            rows.len() as i32
+        );
         Ok(())
     }
 
@@ -213,7 +240,7 @@ impl<'a> DeviceShard<'a> {
             SecondStart::Squares(root) => (2, (&root.columns[..], &[][..]), root.error_per_root(self.gamma)),
             SecondStart::Standardised(weights) => (3, (std::slice::from_ref(weights), &[][..]), 0.0),
         };
-        (self.law.kind, self.law.wide) = (kind, 1 + i32::from(kind != 0));
+        (self.law.kind, self.law.wide) = (kind, 1 + i64::from(kind != 0));
         if kind != 0 {
             self.seconds.reserve(rows * SLOTS)?;
         }
@@ -235,19 +262,19 @@ impl<'a> DeviceShard<'a> {
         let (data_is_whole, others_are_whole) = (whole(&data.shrink), whole(others));
         let (data, others) = (data.columns.len() as i32, columns.len() as i32);
         self.products.set(start.data.columns.iter().chain(columns).map(Vec::as_slice))?;
-        let (law, device) = (self.law, &self.device);
-        let (vars, seconds, errors, norms) = (&self.vars, &self.seconds, &self.errors, &self.part.norms);
+        let (law, device, kernels) = (self.law, &self.device, self.kernels());
+        let (vars, seconds, errors, norms) = (&self.vars, &self.seconds, &self.errors, self.norms(0));
         self.products.of_part(self.part, self.pool.format, |block| {
             let (stride, rows, first) = (block.stride as i64, block.rows as i32, block.first);
             launch!(
                 device,
-                start,
+                kernels.start,
                 per_row(block.rows),
                 law,
                 block.address,
                 stride,
                 rows,
-                norms.at(first),
+                norms + (first * size_of::<T>()) as u64,
                 weights.0,
                 data,
                 data_is_whole,
@@ -268,8 +295,8 @@ impl<'a> DeviceShard<'a> {
         let excluded: Vec<u32> = pass.excluded.iter().map(|&(row, _)| row as u32).collect();
         let until: Vec<u8> = pass.excluded.iter().map(|&(_, until)| u8::try_from(until).unwrap_or(NEVER)).collect();
         self.set_until(&excluded, &until)?;
-        let steps: Vec<StepNumbers> = pass.steps.iter().map(|step| StepNumbers::of(step, self.gamma)).collect();
-        let decisions: Vec<DecisionNumbers> = pass.decisions.iter().map(DecisionNumbers::of).collect();
+        let steps: Vec<StepNumbers<T>> = pass.steps.iter().map(|step| StepNumbers::of(step, self.gamma)).collect();
+        let decisions: Vec<DecisionNumbers<T>> = pass.decisions.iter().map(DecisionNumbers::of).collect();
         let (steps, decisions) = (self.steps.fill(&steps)?, self.decisions.fill(&decisions)?);
         let mut counts = vec![0; 256];
         let count_address = self.counts.fill(&counts)?;
@@ -280,14 +307,14 @@ impl<'a> DeviceShard<'a> {
             Checkpoints { slot: self.slots.map(|slot| slot as i32), at: pass.checkpoints.map(|at| at as i32) };
         let all_functionals = functionals(pass.steps.iter().copied(), pass.after);
         self.products.set(all_functionals.chain(root.iter().map(Vec::as_slice)))?;
-        let (law, device) = (self.law, &self.device);
+        let (law, device, kernels) = (self.law, &self.device, self.kernels());
         let (vars, seconds, errors) = (self.vars.at(0), self.seconds.at(0), self.errors.at(0));
-        let (until, named, norms) = (self.until.at(0), self.named.at(0), self.part.norms.at(0));
+        let (until, named, norms) = (self.until.at(0), self.named.at(0), self.norms(0));
         self.products.of_part(self.part, self.pool.format, |block| {
             let (stride, rows, first) = (block.stride as i64, block.rows as i32, block.first as i64);
             launch!(
                 device,
-                verify,
+                kernels.verify,
                 per_row(block.rows),
                 law,
                 block.address,
@@ -324,7 +351,17 @@ impl<'a> DeviceShard<'a> {
         if total > 0 {
             let found = self.found.fill(&[0])?;
             let (room, pairs) = (CHALLENGERS as u32, self.found.at(1));
-            launch!(self.device, collect, through_all(), named, all, complete as i32, found, room, pairs);
+            launch!(
+                self.device,
+                self.kernels().collect,
+                through_all(),
+                named,
+                all,
+                complete as i32,
+                found,
+                room,
+                pairs
+            );
             let mut pairs = vec![0; 1 + 2 * total as usize];
             self.found.read(&mut pairs)?;
             rows = pairs[1..].chunks_exact(2).map(|pair| (pair[0] as usize, pair[1] as usize)).collect();
@@ -345,13 +382,14 @@ impl<'a> DeviceShard<'a> {
     }
 }
 
-impl Shard for DeviceShard<'_> {
+impl<T: Real> Shard for DeviceShard<'_, T> {
     fn rows(&self) -> usize {
         self.len()
     }
 
     fn precision(&self) -> Precision {
-        Precision { unit: UNIT, product: self.gamma }
+        let challengers = if T::UNIT == f32::UNIT { DOUBTFUL } else { CHALLENGERS };
+        Precision { unit: T::UNIT, product: self.gamma, challengers }
     }
 
     fn start(&mut self, start: &Start<'_>) {

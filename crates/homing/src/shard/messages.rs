@@ -9,6 +9,8 @@ pub struct ShardSetup {
     pub form: Option<KeyForm>,
     /// Noise variance ρ².
     pub noise_var: f64,
+    /// Whether the numbers are kept in f64, because f32 could not distinguish the best rows.
+    pub is_double: bool,
 }
 
 /// Sizes of a pool's rows.
@@ -31,12 +33,18 @@ pub struct Precision {
     pub unit: f64,
     /// γ: a product of a row φ with a functional w is off by at most γ‖φ‖‖w‖, whatever the order of summation.
     pub product: f64,
+    /// Number of challengers of one pass above which passes in f64 cost less.
+    pub challengers: usize,
 }
 
 /// The larger error of each kind.
 impl Precision {
     pub(crate) fn max(self, other: Self) -> Self {
-        Self { unit: self.unit.max(other.unit), product: self.product.max(other.product) }
+        Self {
+            unit: self.unit.max(other.unit),
+            product: self.product.max(other.product),
+            challengers: self.challengers.min(other.challengers),
+        }
     }
 }
 

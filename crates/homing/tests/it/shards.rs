@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use homing::shard::{
-    CHECKPOINTS, Carrier, Challengers, KeyForm, Pass, PickStep, Precision, Ranked, Ranking, Rival, SecondNumber,
-    SecondStart, Shard, ShardSetup, Start, Survey, Trial,
+    CHALLENGERS, CHECKPOINTS, Carrier, Challengers, KeyForm, Pass, PickStep, Precision, Ranked, Ranking, Rival,
+    SecondNumber, SecondStart, Shard, ShardSetup, Start, Survey, Trial,
 };
 use homing::{Embeddings, Engine, Noise, Plan, RowSource, Task};
 
@@ -87,7 +87,7 @@ impl Carrier for Parts {
     }
 
     fn shards<'s>(&'s self, setup: &ShardSetup) -> Vec<Box<dyn Shard + 's>> {
-        let Some(form) = setup.form else { return Vec::new() };
+        let Some(form) = setup.form.filter(|_| !setup.is_double) else { return Vec::new() };
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let shard = |(start, &end): (usize, &usize)| -> Box<dyn Shard + 's> {
             Box::new(Part::new(self, start..end, form, setup.noise_var as f32))
@@ -200,7 +200,7 @@ impl Shard for Part<'_> {
 
     fn precision(&self) -> Precision {
         let unit = f64::from(f32::EPSILON) / 2.0;
-        Precision { unit, product: 1.01 * unit * (self.pool.dim + 3) as f64 }
+        Precision { unit, product: 1.01 * unit * (self.pool.dim + 3) as f64, challengers: CHALLENGERS }
     }
 
     fn start(&mut self, start: &Start<'_>) {

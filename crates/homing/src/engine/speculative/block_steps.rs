@@ -2,11 +2,13 @@
 
 use faer::{Accum, Mat, MatRef};
 
+use crate::Rule;
 use crate::base::algebra::{matrix, norm_sq, zeros};
 use crate::base::product::thin_product;
 use crate::data::embeddings::BLOCK;
 use crate::engine::numbers::{squares_after, variance_after};
 use crate::engine::real::Real;
+use crate::rules::BlockBounds;
 use crate::shard::{PickStep, SecondNumber, SquareRoot};
 
 /// Number of terms that are summed in f32 before they are added to a longer sum.
@@ -122,6 +124,35 @@ impl<T: Real> ColdNumbers<T> {
     pub fn copy(&mut self, from: &Self) {
         self.var.clone_from(&from.var);
         self.second.clone_from(&from.second);
+    }
+}
+
+/// What the numbers of a row mean.
+#[derive(Clone, Copy)]
+pub(super) struct RowMeaning<'a> {
+    pub rule: &'a dyn Rule,
+    pub noise_var: f64,
+}
+
+impl RowMeaning<'_> {
+    /// Returns the numbers of some rows as a rule reads them, without errors.
+    pub fn bounded<'b, T: Real>(self, numbers: &'b ColdNumbers<T>, norm_sq: &'b [T]) -> BlockBounds<'b> {
+        let wants = self.rule.wants();
+        // CTL's second number is its covariance with the targets.
+        let (second, std_cov): (&[T], &[T]) =
+            if wants.std_cov { (&[], &numbers.second) } else { (&numbers.second, &[]) };
+        BlockBounds {
+            var: T::view(&numbers.var),
+            second: T::view(second),
+            std_cov: T::view(std_cov),
+            norm_sq: T::view(norm_sq),
+            second_errors: &[],
+            var_error: 0.0,
+            second_error: 0.0,
+            std_cov_error: 0.0,
+            noise_var: self.noise_var,
+            second_is_sum: wants.sq_cov,
+        }
     }
 }
 

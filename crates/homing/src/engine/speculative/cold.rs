@@ -18,8 +18,8 @@ use crate::base::algebra::norm_sq;
 use crate::engine::order::TIE;
 use crate::law::LinearLaw;
 use crate::shard::{
-    CHALLENGERS, CHECKPOINTS, Challengers, Decision, Pass, PickStep, Precision, Projection, Ranked, Ranking, Rival,
-    SecondNumber, SecondStart, Shard, SquareRoot, Start, Trial,
+    CHECKPOINTS, Challengers, Decision, Pass, PickStep, Precision, Projection, Ranked, Ranking, Rival, SecondNumber,
+    SecondStart, Shard, SquareRoot, Start, Trial,
 };
 
 /// Largest number of rivals that one decision adds to the draft.
@@ -96,7 +96,7 @@ impl<'a> ColdRows<'a> {
         });
         let parts: Vec<Part<'a>> = parts.collect();
         assert_eq!(end, open.len(), "the shards hold all rows");
-        let exact = Precision { unit: 0.0, product: 0.0 };
+        let exact = Precision { unit: 0.0, product: 0.0, challengers: usize::MAX };
         let precision = parts.iter().map(|part| part.shard.precision()).fold(exact, Precision::max);
         let (errors, applied) = Default::default();
         let mut cold = Self { parts, precision, errors, applied, later: Vec::new(), dim, probes: 0 };
@@ -114,7 +114,7 @@ impl<'a> ColdRows<'a> {
     }
 
     fn start(&mut self, state: &SelectionState, open: &[bool]) {
-        let (dim, Precision { unit, product: gamma }) = (self.dim, self.precision);
+        let (dim, Precision { unit, product: gamma, .. }) = (self.dim, self.precision);
         // Σ weight·c² with c off by γ‖φ‖: the error is at most the largest weight times 2γ‖φ‖Σ|c| + rγ²‖φ‖², and Σ|c| ≤
         // √r‖φ‖.
         let projected = |Projection { shrink, .. }: &Projection| {
@@ -200,7 +200,7 @@ impl<'a> ColdRows<'a> {
                 found
             })
             .collect();
-        merge(answers, draft.len())
+        merge(answers, draft.len(), self.precision.challengers)
     }
 
     /// Keeps the numbers after at most `agreed` drafted picks. Returns how many of them are applied.
@@ -267,7 +267,7 @@ impl<'a> ColdRows<'a> {
 
     /// Returns the errors after one more pick.
     fn grow_errors(&self, NumberErrors { mut var, mut second }: NumberErrors, step: &PickStep) -> NumberErrors {
-        let Precision { unit, product: gamma } = self.precision;
+        let Precision { unit, product: gamma, .. } = self.precision;
         let square = |bound: &mut ErrorBound, weights: &[f64], total: f64| {
             bound.squares += gamma * gamma * norm_sq(weights) / total;
             bound.rest += 5.0 * unit;
@@ -290,8 +290,9 @@ impl<'a> ColdRows<'a> {
     }
 }
 
-/// Merges the answers of all shards about a draft of `len` picks.
-fn merge(answers: Vec<Challengers>, len: usize) -> Challengers {
+/// Merges the answers of all shards about a draft of `len` picks, up to the decision at which there are too many
+/// challengers.
+fn merge(answers: Vec<Challengers>, len: usize, most: usize) -> Challengers {
     let mut counts = vec![0; len];
     let mut complete = len;
     for answer in &answers {
@@ -301,7 +302,7 @@ fn merge(answers: Vec<Challengers>, len: usize) -> Challengers {
     let mut total = 0;
     let within = |count: &usize| {
         total += count;
-        total <= CHALLENGERS
+        total <= most
     };
     let complete = counts[..complete].iter().map(within).take_while(|&within| within).count();
     let mut rows: Vec<(usize, usize)> = answers.into_iter().flat_map(|answer| answer.rows).collect();

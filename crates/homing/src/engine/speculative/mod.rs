@@ -24,13 +24,14 @@ use crate::base::algebra::norm_sq;
 use crate::engine::order::ScoredRow;
 use crate::engine::real::Real;
 use crate::engine::work::Work;
-use crate::shard::{Challengers, PickStep, SecondNumber, Shard, ShardSetup};
+use crate::shard::{CHALLENGERS, Challengers, PickStep, SecondNumber, Shard, ShardSetup};
 use crate::task::survey::Norms;
 use crate::{Embeddings, Rule};
+use block_steps::RowMeaning;
 use cold::{ColdRows, Rivals};
 use hot::HotRows;
 pub(crate) use state::SelectionState;
-use threads::{RowMeaning, ThreadShard};
+use threads::ThreadShard;
 
 /// Share of the pool on which picks are drafted, and limits of that number of rows.
 const HOT_SHARE: usize = 256;
@@ -56,6 +57,12 @@ const MOST_POOR_PASSES: usize = 3;
 /// Returns whether two rows hold the same numbers.
 fn is_copy(pool: Embeddings<'_>) -> impl Fn(usize, usize) -> bool {
     move |a: usize, b: usize| pool.row(a) == pool.row(b)
+}
+
+/// Returns the shards of the pool's carrier, if it has one that can compute the rule.
+fn carried<'a>(pool: Embeddings<'a>, meaning: RowMeaning<'a>, is_double: bool) -> Vec<Box<dyn Shard + 'a>> {
+    let setup = ShardSetup { form: meaning.rule.form(), noise_var: meaning.noise_var, is_double };
+    pool.carrier().map_or_else(Vec::new, |carrier| carrier.shards(&setup))
 }
 
 /// A variance has lost its digits, or the precision is too low. The next engine takes over.
@@ -137,8 +144,7 @@ impl<'a> LinearSpeculator<'a> {
         }
         state.fold();
         let meaning = RowMeaning { rule, noise_var: state.noise_var };
-        let setup = ShardSetup { form: rule.form(), noise_var: state.noise_var };
-        let mut shards = pool.carrier().map_or_else(Vec::new, |carrier| carrier.shards(&setup));
+        let mut shards = carried(pool, meaning, false);
         if shards.is_empty() {
             let norms = norms.of_rows(pool);
             shards = vec![Box::new(ThreadShard::<f32>::new(pool, norms, meaning)) as Box<dyn Shard + 'a>];
@@ -212,6 +218,9 @@ impl<'a> LinearSpeculator<'a> {
         }
         let made = agreed + usize::from(winner.is_some());
         self.poor_passes += usize::from(challengers.complete < steps.len() && made < 3);
+        if challengers.complete < steps.len() && self.cold.precision().challengers < CHALLENGERS {
+            self.poor_passes = MOST_POOR_PASSES + 1;
+        }
         if made == 0 {
             return self.pick_exactly();
         }
@@ -382,11 +391,15 @@ impl<'a> DraftingEngine<'a> for LinearSpeculator<'a> {
             return None;
         }
         let Self { pool, rule, mut state, open, .. } = *self;
-        let norms = pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>());
         state.fold();
         let meaning = RowMeaning { rule, noise_var: state.noise_var };
-        let shard = Box::new(ThreadShard::<f64>::new(pool, norms.concat().into(), meaning));
-        let mut engine = LinearSpeculator::start(pool, vec![shard], rule, state, open)?;
+        let mut shards = carried(pool, meaning, true);
+        if shards.is_empty() {
+            let norms = pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>());
+            shards =
+                vec![Box::new(ThreadShard::<f64>::new(pool, norms.concat().into(), meaning)) as Box<dyn Shard + 'a>];
+        }
+        let mut engine = LinearSpeculator::start(pool, shards, rule, state, open)?;
         // The norms took one pass.
         engine.passes += 1;
         Some(Box::new(engine))

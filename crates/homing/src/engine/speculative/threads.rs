@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::block_steps::{BlockSteps, ColdNumbers, Probes, Products, gamma};
+use super::block_steps::{BlockSteps, ColdNumbers, Probes, Products, RowMeaning, gamma};
 use super::warm::WarmRows;
+use crate::Embeddings;
 use crate::data::embeddings::BLOCK;
 use crate::engine::real::Real;
 use crate::rules::BlockBounds;
@@ -15,36 +16,6 @@ use crate::shard::{
     CHALLENGERS, CHECKPOINTS, Challengers, Pass, Precision, Projection, Ranked, Ranking, Rival, SecondStart, Shard,
     Start, Trial,
 };
-use crate::{Embeddings, Rule};
-
-/// What the numbers of a row mean.
-#[derive(Clone, Copy)]
-pub(super) struct RowMeaning<'a> {
-    pub rule: &'a dyn Rule,
-    pub noise_var: f64,
-}
-
-impl RowMeaning<'_> {
-    /// Returns the numbers of some rows as a rule reads them, without errors.
-    pub fn bounded<'b, T: Real>(self, numbers: &'b ColdNumbers<T>, norm_sq: &'b [T]) -> BlockBounds<'b> {
-        let wants = self.rule.wants();
-        // CTL's second number is its covariance with the targets.
-        let (second, std_cov): (&[T], &[T]) =
-            if wants.std_cov { (&[], &numbers.second) } else { (&numbers.second, &[]) };
-        BlockBounds {
-            var: T::view(&numbers.var),
-            second: T::view(second),
-            std_cov: T::view(std_cov),
-            norm_sq: T::view(norm_sq),
-            second_errors: &[],
-            var_error: 0.0,
-            second_error: 0.0,
-            std_cov_error: 0.0,
-            noise_var: self.noise_var,
-            second_is_sum: wants.sq_cov,
-        }
-    }
-}
 
 /// One block of rows.
 struct ColdBlock<'a, T: Real> {
@@ -123,7 +94,7 @@ impl<T: Real> Shard for ThreadShard<'_, T> {
     }
 
     fn precision(&self) -> Precision {
-        Precision { unit: T::UNIT, product: gamma::<T>(self.pool.dim()) }
+        Precision { unit: T::UNIT, product: gamma::<T>(self.pool.dim()), challengers: CHALLENGERS }
     }
 
     fn start(&mut self, &Start { data, second, open }: &Start<'_>) {

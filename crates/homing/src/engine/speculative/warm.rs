@@ -2,8 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::block_steps::{BlockSteps, ColdNumbers};
-use super::threads::RowMeaning;
+use super::block_steps::{BlockSteps, ColdNumbers, RowMeaning};
 use crate::Embeddings;
 use crate::data::embeddings::BLOCK;
 use crate::engine::real::Real;
