@@ -101,7 +101,7 @@ fn label(arguments: &Arguments) -> Result<()> {
     let (pool, targets) = (examples(&parts.pool), examples(&parts.targets));
     let data = LabelData::new("handwritten digits".into(), pool, Some(targets), kernel)?;
     let classes: Vec<String> = TASK.iter().map(u8::to_string).collect();
-    crate::label::serve(&arguments.run, data, &classes, "itl".parse()?, &arguments.page)
+    crate::label::serve(&arguments.run, data, &classes, &"itl".parse()?, &arguments.page)
 }
 
 /// Returns the pixels of digits from 0 to 255, dark on light.

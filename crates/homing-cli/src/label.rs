@@ -50,10 +50,11 @@ pub struct Arguments {
     /// Rule that chooses the rows; by default itl with targets and undirected-itl without.
     #[arg(long, value_name = "RULE")]
     rule: Option<String>,
-    /// Answer by a table with the columns id and label instead of opening a page, and print the accuracy.
+    /// Answer by a table with the columns id and label instead of opening a page, and print the accuracy; other labels than --classes
+    /// mean that a row is not of the task.
     #[arg(long, value_name = "FILE", help_heading = "Simulation")]
     simulate: Option<PathBuf>,
-    /// Number of labels that the simulation gives.
+    /// Number of answers that the simulation gives.
     #[arg(short = 'n', long, default_value_t = 50, requires = "simulate", help_heading = "Simulation")]
     count: usize,
     #[command(flatten)]
@@ -136,8 +137,8 @@ fn label(arguments: &Arguments) -> Result<()> {
     let default = if data.targets.is_some() { "itl" } else { "undirected-itl" };
     let strategy: Strategy = arguments.rule.as_deref().unwrap_or(default).parse()?;
     match &arguments.simulate {
-        Some(_) => answer_by_file(arguments, data, &classes, strategy, &known),
-        None => serve(&arguments.run, data, &classes, strategy, &arguments.page),
+        Some(_) => answer_by_file(arguments, data, &classes, &strategy, &known),
+        None => serve(&arguments.run, data, &classes, &strategy, &arguments.page),
     }
 }
 
@@ -158,7 +159,7 @@ fn options(arguments: &Arguments, is_pool: bool) -> OpenOptions {
 }
 
 /// Shows a run in the browser until Ctrl-C.
-pub fn serve(run: &Path, data: LabelData, classes: &[String], strategy: Strategy, page: &PageArguments) -> Result<()> {
+pub fn serve(run: &Path, data: LabelData, classes: &[String], strategy: &Strategy, page: &PageArguments) -> Result<()> {
     let session = Session::open(run, data, classes, strategy)?;
     let server = Server::bind(run, page.bind, page.port)?;
     let address = server.address();
@@ -196,7 +197,7 @@ fn answer_by_file(
     arguments: &Arguments,
     data: LabelData,
     classes: &[String],
-    strategy: Strategy,
+    strategy: &Strategy,
     known: &KnownLabels,
 ) -> Result<()> {
     if known.is_empty() {
@@ -204,15 +205,16 @@ fn answer_by_file(
     }
     let session = Session::open(&arguments.run, data, classes, strategy)?;
     let count = arguments.count;
-    let marked = |labels: usize| labels.is_multiple_of(10) || labels == count;
+    let marked = |answers: usize| answers.is_multiple_of(10) || answers == count;
     let mut table = plain_table();
-    table.set_header(["labels", "accuracy", "cross-validated", "variance left", "longest wait", "advice"]);
+    table.set_header(["answers", "labels", "accuracy", "cross-validated", "variance left", "longest wait", "advice"]);
     let mut longest = std::time::Duration::ZERO;
     let percent = |share: Option<f64>| share.map_or_else(String::new, |share| format!("{:.1} %", 100.0 * share));
     simulate(&session, known, count, marked, |step: &Step| {
         longest = longest.max(step.wait);
-        if marked(step.labels) {
+        if marked(step.answers) {
             table.add_row([
+                step.answers.to_string(),
                 step.labels.to_string(),
                 percent(step.accuracy),
                 percent(step.cross_validated),

@@ -216,7 +216,7 @@ fn answers_by_file_make_a_curve_and_a_run_for_other_commands() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let last = text.lines().find(|line| line.trim_start().starts_with("30")).expect("a line for 30 labels");
-    let accuracy: f64 = last.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let accuracy: f64 = last.split_whitespace().nth(2).unwrap().parse().unwrap();
     assert!(accuracy > 80.0, "{text}");
     let labels: HashSet<String> = fs::read_to_string(folder.path().join("run/events.jsonl"))
         .unwrap()

@@ -277,12 +277,12 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-const EXPORTS = [["csv", "CSV"], ["jsonl", "JSON lines"], ["parquet", "Parquet"], ["label-studio", "Label Studio"]];
-by("export-list").append(...EXPORTS.map(([format, name]) => make("button", { type: "button", onclick: () => save(format).catch(problem) }, name)));
+const EXPORTS = [["export?format=csv", "CSV"], ["export?format=jsonl", "JSON lines"], ["export?format=parquet", "Parquet"], ["export?format=label-studio", "Label Studio"], ["report", "Report (HTML)"]];
+by("export-list").append(...EXPORTS.map(([path, name]) => make("button", { type: "button", onclick: () => save(path).catch(problem) }, name)));
 
-/** @param {string} format */
-async function save(format) {
-  const response = await raw(`/api/export?format=${format}`);
+/** @param {string} path */
+async function save(path) {
+  const response = await raw(`/api/${path}`);
   const name = /filename="(.*)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "labels";
   const link = /** @type {HTMLAnchorElement} */ (make("a", { href: URL.createObjectURL(await response.blob()), download: name }));
   link.click();

@@ -31,7 +31,7 @@ export function showStop(state) {
     number("next ten change", percent(stop.next_ten)),
   ];
   if (stop.removed !== null && stop.removed !== undefined) numbers.push(number("variance removed", percent(stop.removed)));
-  numbers.push(number("told so far", `${state.information.toFixed(1)} nats`));
+  numbers.push(number("information so far", `${state.information.toFixed(1)} nats`));
   if (state.progress.irreducible) numbers.push(number("cannot be removed", percent(state.progress.irreducible)));
   by("stop-body").replaceChildren(
     make("p", { class: "advice" }, make("span", { class: "dot" }), TITLES.get(advice) ?? ""),
@@ -64,7 +64,7 @@ export function showAccuracy(state) {
     return;
   }
   const last = points[points.length - 1];
-  const [width, height, left, bottom, top] = [360, 150, 38, 22, 8];
+  const [width, height, left, bottom, top] = [360, 150, 46, 22, 8];
   const most = Math.max(10, last.labels);
   const x = (/** @type {number} */ labels) => left + ((width - left - 10) * labels) / most;
   const y = (/** @type {number} */ share) => top + (height - top - bottom) * (1 - share);

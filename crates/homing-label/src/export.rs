@@ -97,7 +97,7 @@ pub fn export(board: &Board, data: &LabelData, format: ExportFormat) -> io::Resu
     }
 }
 
-fn content<'a>(data: &'a LabelData, row: usize) -> Option<&'a str> {
+fn content(data: &LabelData, row: usize) -> Option<&str> {
     data.pool.contents.text(row).or_else(|| data.pool.contents.path(row))
 }
 

@@ -15,6 +15,7 @@ mod log;
 mod map;
 mod open;
 mod planner;
+mod report;
 mod server;
 mod session;
 mod simulate;

@@ -5,6 +5,7 @@
 //! label removes its row from the front of the chain. Anything else (a skip, a label of another row, an undo of an older label)
 //! breaks the chain, and it is chosen anew.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use homing::{EndReason, Plan, Strategy, select};
@@ -126,14 +127,14 @@ const NEXT: usize = 10;
 pub(crate) struct Planner {
     strategy: Strategy,
     law: Option<TargetLaw>,
-    irreducible: Option<Option<Vec<f64>>>,
+    irreducible: OnceCell<Option<Vec<f64>>>,
     /// Information so far in a run without targets.
     information: f64,
 }
 
 impl Planner {
     pub fn new(strategy: Strategy) -> Self {
-        Self { strategy, law: None, irreducible: None, information: 0.0 }
+        Self { strategy, law: None, irreducible: OnceCell::new(), information: 0.0 }
     }
 
     /// Chooses the first picks under `conditions`, or further ones after those of `chain`.
@@ -175,7 +176,7 @@ impl Planner {
         let task = data.task()?;
         law.observe_exactly(&*data.kernel, &conditions.observed, |rows| task.pool.gather(rows));
         let observations = law.len();
-        let irreducible = self.irreducible.get_or_insert_with(|| {
+        let irreducible = self.irreducible.get_or_init(|| {
             let targets = task.targets?;
             // A nonlinear kernel and a large pool make this too expensive; then the number is not known.
             homing::irreducible_vars(task.pool, targets, &*data.kernel).ok()

@@ -102,7 +102,7 @@ pub struct Next {
 
 impl Session {
     /// Opens the run in the folder `run`, or starts it. `classes` are added to those of the run.
-    pub fn open(run: &Path, data: LabelData, classes: &[String], strategy: Strategy) -> Result<Self> {
+    pub fn open(run: &Path, data: LabelData, classes: &[String], strategy: &Strategy) -> Result<Self> {
         let file = RunFile::of(&data, strategy.name())?;
         let classes_file = open_folder(run, &file, classes)?;
         let (log, records) = EventLog::open(run)?;

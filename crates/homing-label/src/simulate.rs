@@ -51,11 +51,13 @@ impl KnownLabels {
 /// A simulated run after some answers.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Number of labels in the run.
+    /// Number of answers in the run that tell something.
+    pub answers: usize,
+    /// Number of labels among them.
     pub labels: usize,
     /// Accuracy on the labels, each predicted without its own label.
     pub cross_validated: Option<f64>,
-    /// Accuracy on all other rows whose label is known.
+    /// Accuracy on all other rows whose known label is a class of the run.
     pub accuracy: Option<f64>,
     /// Share of the targets' variance that is left.
     pub variance_left: Option<f64>,
@@ -65,8 +67,9 @@ pub struct Step {
     pub advice: &'static str,
 }
 
-/// Answers up to `count` questions with known labels, and skips rows without one. Calls `step` after each answer; `measure` says
-/// after how many labels the accuracy on the other rows is measured.
+/// Answers up to `count` questions: with known labels, with "not my task" where the known label is no class of the run, and by
+/// skipping rows without a known label, which do not count. Calls `step` after each answer; `measure` says after how many answers the
+/// accuracy on the other rows is measured.
 pub fn simulate(
     session: &Session,
     known: &KnownLabels,
@@ -89,21 +92,26 @@ pub fn simulate(
             };
         };
         let id = data.pool.ids[pick.row].clone();
+        let is_class = |label: &String| session.shared().lock().board.classes().contains(label);
         let event = match known.0.get(&id) {
-            Some(label) => Event::Label { ids: vec![id], label: label.clone() },
+            Some(label) if is_class(label) => Event::Label { ids: vec![id], label: label.clone() },
+            Some(_) => Event::Exclude { ids: vec![id] },
             None => Event::Skip { ids: vec![id] },
         };
-        let is_label = matches!(event, Event::Label { .. });
+        let is_skip = matches!(event, Event::Skip { .. });
         let started = Instant::now();
         session.submit(ANNOTATOR, event).map_err(|refusal| failed(refusal.to_string()))?;
-        if !is_label {
+        if is_skip {
             continue;
         }
         answered += 1;
         wait = started.elapsed() + wait;
-        let labels = session.shared().lock().board.labels();
+        let (answers, labels) = {
+            let state = session.shared().lock();
+            (state.board.observed().len(), state.board.labels())
+        };
         let (mut cross_validated, mut accuracy) = (None, None);
-        if measure(labels.len()) {
+        if measure(answers) {
             session.settle(PATIENCE);
             if let Some(head) = train(session, &labels)? {
                 cross_validated = Some(head.accuracy);
@@ -112,6 +120,7 @@ pub fn simulate(
         }
         let progress = session.shared().lock().progress.clone();
         step(&Step {
+            answers,
             labels: labels.len(),
             cross_validated,
             accuracy,
@@ -145,7 +154,7 @@ fn measured(session: &Session, head: &Head, known: &KnownLabels, labels: &[(usiz
         .into_par_iter()
         .filter(|row| !used.contains(row))
         .filter_map(|row| {
-            let label = known.0.get(&data.pool.ids[row])?;
+            let label = known.0.get(&data.pool.ids[row]).filter(|label| classes.contains(label))?;
             let class = head.predict(&*data.kernel, &embeddings.row(row)).class;
             Some(classes[class as usize] == *label)
         })

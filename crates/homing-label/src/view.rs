@@ -215,7 +215,7 @@ impl Shared {
         });
         let disputed =
             board.decisions().iter().filter(|(_, decision)| decision.is_disputed()).map(|(&row, decision)| {
-                let answer = |(by, answer): &(String, Answer)| (by.clone(), self.answer_name(board.classes(), *answer));
+                let answer = |(by, answer): &(String, Answer)| (by.clone(), answer_name(board.classes(), *answer));
                 Dispute { id: data.pool.ids[row].clone(), row, answers: decision.answers.iter().map(answer).collect() }
             });
         let targets = data.targets.iter().flat_map(|all| {
@@ -245,14 +245,15 @@ impl Shared {
             failure: state.failure.clone(),
         }
     }
+}
 
-    pub(crate) fn answer_name(&self, classes: &[String], answer: Answer) -> String {
-        match answer {
-            Answer::Label(class) => classes[class as usize].clone(),
-            Answer::Excluded => "not my task".into(),
-            Answer::Unsure => "unsure".into(),
-            Answer::Skipped => "skipped".into(),
-        }
+/// Names an answer for people.
+pub(crate) fn answer_name(classes: &[String], answer: Answer) -> String {
+    match answer {
+        Answer::Label(class) => classes[class as usize].clone(),
+        Answer::Excluded => "not my task".into(),
+        Answer::Unsure => "unsure".into(),
+        Answer::Skipped => "skipped".into(),
     }
 }
 

@@ -259,6 +259,18 @@ pub(crate) async fn export(State(app): State<App>, Query(query): Query<ExportQue
     }
 }
 
+/// The report of the run, to save as a file.
+pub(crate) async fn report(State(app): State<App>) -> Response {
+    match apart(move || app.shared.report()).await {
+        Ok(page) => {
+            let attachment = "attachment; filename=\"labels.html\"";
+            ([(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_DISPOSITION, attachment)], page)
+                .into_response()
+        }
+        Err(response) => *response,
+    }
+}
+
 const BINARY: &str = "application/octet-stream";
 
 /// Positions of the pool and then of the targets: two little-endian 16-bit numbers each.
@@ -303,8 +315,10 @@ pub(crate) async fn item(State(app): State<App>, Path(row): Path<String>) -> Res
         let state = app.shared.lock();
         let (data, board) = (&app.shared.data, &state.board);
         let answers = board.decisions().get(&row).map(|decision| &decision.answers[..]).unwrap_or_default();
-        let answers: Vec<(String, String)> =
-            answers.iter().map(|(by, answer)| (by.clone(), app.shared.answer_name(board.classes(), *answer))).collect();
+        let answers: Vec<(String, String)> = answers
+            .iter()
+            .map(|(by, answer)| (by.clone(), crate::view::answer_name(board.classes(), *answer)))
+            .collect();
         json!({
             "id": data.pool.ids[row], "row": row, "text": data.pool.contents.text(row),
             "image": crate::view::image_path(&data.pool, "images", row),

@@ -34,7 +34,8 @@ pub(super) fn read(run: &Path) -> Option<Door> {
 pub(super) fn new_token() -> io::Result<String> {
     let mut bytes = [0; TOKEN / 2];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    Ok(digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect())
 }
 
 pub(super) fn write(run: &Path, door: &Door) -> Result<()> {

@@ -119,7 +119,7 @@ impl Server {
 
 /// Every path and method, which `openapi.json` describes.
 #[cfg(test)]
-const ROUTES: [(&str, &str); 18] = [
+const ROUTES: [(&str, &str); 19] = [
     ("/api/state", "get"),
     ("/api/next", "get"),
     ("/api/labels", "post"),
@@ -132,6 +132,7 @@ const ROUTES: [(&str, &str); 18] = [
     ("/api/import", "post"),
     ("/api/events", "get"),
     ("/api/export", "get"),
+    ("/api/report", "get"),
     ("/api/map", "get"),
     ("/api/map/{colour}", "get"),
     ("/api/items/{row}", "get"),
@@ -156,6 +157,7 @@ fn router(app: App) -> Router {
         .route("/api/import", post(api::import))
         .route("/api/events", get(stream::events))
         .route("/api/export", get(api::export))
+        .route("/api/report", get(api::report))
         .route("/api/map", get(api::map))
         .route("/api/map/{colour}", get(api::colours))
         .route("/api/items/{row}", get(api::item))

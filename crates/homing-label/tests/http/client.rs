@@ -75,7 +75,7 @@ impl Response {
 impl Served {
     pub fn start(run: &Path, data: LabelData) -> Self {
         let rule = if data.targets.is_some() { "itl" } else { "undirected-itl" };
-        let session = Session::open(run, data, &classes(), rule.parse().unwrap()).unwrap();
+        let session = Session::open(run, data, &classes(), &rule.parse().unwrap()).unwrap();
         let server = Server::bind(run, "127.0.0.1".parse().unwrap(), 0).unwrap();
         let address = server.address();
         let (authority, token) = address.strip_prefix("http://").unwrap().split_once("/?token=").unwrap();

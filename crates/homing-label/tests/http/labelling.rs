@@ -74,10 +74,10 @@ fn the_picks_are_those_of_select_and_survive_a_restart() {
             assert_eq!(served.next_id(), *id);
             label(&served, id, "b");
         }
-        let refused = Session::open(run.path(), texts(60), &classes(), "itl".parse().unwrap());
+        let refused = Session::open(run.path(), texts(60), &classes(), &"itl".parse().unwrap());
         assert!(refused.err().unwrap().to_string().contains("another process"));
     }
-    let other = Session::open(run.path(), texts(61), &classes(), "itl".parse().unwrap());
+    let other = Session::open(run.path(), texts(61), &classes(), &"itl".parse().unwrap());
     assert!(other.err().unwrap().to_string().contains("was started with"), "a run belongs to its pool");
 }
 
@@ -141,6 +141,11 @@ fn exports_hold_every_answer_and_label_studio_reads_back() {
     let parquet = run.path().join("labels.parquet");
     std::fs::write(&parquet, served.get("/api/export?format=parquet").body).unwrap();
     assert_eq!(homing_pool::read_column(&parquet, Some("id")).unwrap(), ["row-3", "row-5", "row-9"]);
+    let report = served.get("/api/report").text();
+    assert!(
+        report.contains("<td>row-5</td><td>b</td><td>ada: b, bob: a</td>") && !report.contains("<script"),
+        "{report}"
+    );
     let tasks = served.get("/api/export?format=label-studio").text();
     assert_eq!(served.get("/api/state").json()["counts"]["disputed"], 1);
 
