@@ -1,5 +1,6 @@
 //! Layout of a file: which columns are the embeddings, the ids and so on.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use crate::chooser::{ColumnChooser, IDS, LABELS, SCALAR, TEXTS, is_index};
@@ -91,22 +92,20 @@ impl Layout {
             Some(name) => Embedding::Column(chooser.asked_embedding(name)?),
             None => chooser.found_embedding(&taken, &options.side_by_side)?,
         };
-        let side_by_side = match &embedding {
-            Embedding::Column(_) => Vec::new(),
-            Embedding::Wide(positions) => positions.iter().map(|&i| columns[i].name.clone()).collect(),
+        let wide: &[usize] = match &embedding {
+            Embedding::Column(_) => &[],
+            Embedding::Wide(positions) => positions,
         };
-        let ignored = |(i, column): &(usize, &Column)| {
-            column.role == Role::Number
-                && !taken.contains(i)
-                && !is_index(&column.name)
-                && !side_by_side.contains(&column.name)
-        };
-        let named = !options.side_by_side.is_empty() && !side_by_side.is_empty();
-        let ignored_numbers = if named {
-            columns.iter().enumerate().filter(ignored).map(|(_, column)| column.name.clone()).collect()
-        } else {
-            Vec::new()
-        };
+        let side_by_side: Vec<String> = wide.iter().map(|&i| columns[i].name.clone()).collect();
+        let mut ignored_numbers = Vec::new();
+        if !options.side_by_side.is_empty() && !wide.is_empty() {
+            let used: HashSet<usize> = wide.iter().chain(&taken).copied().collect();
+            let ignored = |(i, column): &(usize, &Column)| {
+                column.role == Role::Number && !used.contains(i) && !is_index(&column.name)
+            };
+            let ignored = columns.iter().enumerate().filter(ignored);
+            ignored_numbers.extend(ignored.map(|(_, column)| column.name.clone()));
+        }
         let blank_labels = options.blank_labels;
         Ok(Self {
             embedding,

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 
 /// The folders of `src`, from bottom to top. Each uses only those before it.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 13] = [
     "base",
+    "shard",
     "data",
     "kernels",
     "last_layer",

@@ -1,10 +1,8 @@
 //! Broken files are refused with one sentence, and none of them crashes the program.
 
-mod samples;
-
+use crate::samples::*;
 use homing_pool::{Format, NumberTable, Pool, ReadOptions, RowList, column_from_bytes};
 use proptest::prelude::*;
-use samples::*;
 
 /// Opens `bytes`, and reads everything in the pool if that succeeds.
 fn survives(name: &str, format: Format, bytes: Vec<u8>) {

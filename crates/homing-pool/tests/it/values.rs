@@ -1,7 +1,5 @@
 //! Columns of a pool that its picks carry: every format keeps what it can.
 
-mod samples;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -277,7 +275,7 @@ fn a_file_that_lost_rows_in_the_meantime_is_refused() {
 
 #[test]
 fn archives_copy_arrays_with_one_value_per_row() {
-    for (name, _, bytes) in samples::every().into_iter().filter(|(name, ..)| name.ends_with(".safetensors")) {
+    for (name, _, bytes) in crate::samples::every().into_iter().filter(|(name, ..)| name.ends_with(".safetensors")) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();

@@ -1,16 +1,14 @@
 //! Reading a pool by position gives the same results as mapping it.
 
-mod samples;
-
 use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::samples::*;
 use half::{bf16, f16};
 use homing::{Embeddings, Plan, Selection, Task, select, select_with};
 use homing_pool::{Access, Pool, ReadOptions};
 use safetensors::Dtype;
-use samples::*;
 
 const ROWS: usize = 600;
 /// Number of columns, large enough for a block of rows to be read in several pieces.

@@ -1,11 +1,10 @@
 //! Every format and number type reads as the same rows.
 
-mod samples;
-
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::samples::*;
 use arrow_array::types::Float32Type;
 use arrow_array::{
     ArrayRef, DictionaryArray, FixedSizeListArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray,
@@ -14,7 +13,6 @@ use arrow_array::{
 use arrow_ipc::CompressionType;
 use homing_pool::{Pool, ReadOptions};
 use safetensors::Dtype;
-use samples::*;
 use tempfile::TempDir;
 
 fn saved(name: &str, bytes: &[u8]) -> (TempDir, PathBuf) {

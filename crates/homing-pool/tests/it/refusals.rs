@@ -1,11 +1,10 @@
 //! Every bad input is refused with one sentence that names the file and the remedy.
 
-mod samples;
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::samples::*;
 use arrow_array::types::Float32Type;
 use arrow_array::{
     ArrayRef, BinaryArray, FixedSizeListArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray,
@@ -14,7 +13,6 @@ use arrow_ipc::CompressionType;
 use arrow_schema::{DataType, Field, Schema};
 use homing_pool::{Pool, ReadOptions};
 use safetensors::Dtype;
-use samples::*;
 
 fn refusal_with(name: &str, bytes: &[u8], options: &ReadOptions) -> String {
     let directory = tempfile::tempdir().unwrap();

@@ -1,12 +1,10 @@
 //! Folders of shards: which shards form a pool, and in which order.
 
-mod samples;
-
 use std::fs;
 use std::path::Path;
 
+use crate::samples::*;
 use homing_pool::{Format, Pool, ReadOptions};
-use samples::*;
 
 #[track_caller]
 fn assert_rows(pool: &Pool) {

@@ -1,13 +1,11 @@
 //! Tests of reading one column of a file as texts.
 
-mod samples;
-
 use std::fs;
 use std::sync::Arc;
 
+use crate::samples::*;
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use homing_pool::{Pool, ReadOptions, read_column};
-use samples::*;
 
 fn column(name: &str, bytes: &[u8], asked: Option<&str>) -> Result<Vec<String>, String> {
     let directory = tempfile::tempdir().unwrap();

@@ -1,14 +1,12 @@
 //! Row lists of every kind: indices, ids, picks and embeddings.
 
-mod samples;
-
 use std::fs;
 use std::sync::Arc;
 
+use crate::samples::*;
 use arrow_array::{BooleanArray, Int32Array, Int64Array};
 use homing::Pick;
 use homing_pool::{Pool, ReadOptions, Result, RowList, write_picks};
-use samples::*;
 
 fn open(name: &str, bytes: &[u8]) -> Result<RowList> {
     let directory = tempfile::tempdir().unwrap();

@@ -1,10 +1,9 @@
 //! Ids of every type are read as texts.
 
-mod samples;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::samples::*;
 use arrow_array::types::Int32Type;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, Date32Array, DictionaryArray, FixedSizeBinaryArray, Int64Array, LargeBinaryArray,
@@ -16,7 +15,6 @@ use parquet::data_type::{ByteArray, DoubleType, FixedLenByteArrayType};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use samples::*;
 
 fn ids_of(format: Format, bytes: Vec<u8>) -> Vec<String> {
     Pool::from_bytes(format, bytes, &ReadOptions::default()).unwrap().ids().unwrap().to_vec()
