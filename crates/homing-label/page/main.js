@@ -318,13 +318,13 @@ function connected(/** @type {boolean} */ is) {
 async function start() {
   hints();
   note();
-  await refresh();
-  await fill();
   map = new PointMap(hover, chosen);
   map.load().then(() => {
     map?.mark(current()?.row ?? null);
     colourSoon();
   }, (error) => note(error.message));
+  await refresh();
+  await fill();
   follow(() => {
     clearTimeout(refreshing);
     refreshing = setTimeout(() => refresh().catch(problem), 60);

@@ -128,6 +128,7 @@ export class PointMap {
    * @param {string} mode
    */
   async colour(mode) {
+    if (!this.rows) return;
     const bytes = new Uint8Array(await (await raw(`/api/map/${mode}`)).arrayBuffer());
     this.mode = mode;
     this.codes = bytes;
