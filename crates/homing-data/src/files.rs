@@ -10,7 +10,6 @@ use flate2::read::MultiGzDecoder;
 use homing_pool::{catch_panic, map, memory_allowed, one_line};
 use lzma_rust2::XzReader;
 
-use crate::inputs::StoredImage;
 use crate::picture::is_named;
 use crate::{Error, Result};
 
@@ -29,6 +28,15 @@ const BLOCK: u64 = 512;
 
 /// Memory that unpacking .xz may take.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
+
+/// Where an image is, as it is stored.
+#[derive(Clone, Debug)]
+pub enum StoredImage {
+    /// A file on the disk.
+    File(PathBuf),
+    /// The bytes of an image file.
+    Bytes(Bytes),
+}
 
 /// A file that can be read.
 #[derive(Clone, Debug)]

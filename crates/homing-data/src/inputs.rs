@@ -1,6 +1,5 @@
 //! Inputs of a network: images or rows of numbers.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use blake3::Hasher;
@@ -9,7 +8,7 @@ use half::f16;
 use homing_pool::Pool;
 use rayon::prelude::*;
 
-use crate::files::ListedFile;
+use crate::files::{ListedFile, StoredImage};
 use crate::picture::{self, Picture};
 use crate::resize::{self, fit};
 use crate::{Error, Result};
@@ -24,15 +23,6 @@ const THUMBNAIL: usize = 96;
 pub struct Inputs {
     shape: Vec<usize>,
     values: InputStore,
-}
-
-/// Where an image is, as it is stored.
-#[derive(Clone, Debug)]
-pub enum StoredImage {
-    /// A file on the disk.
-    File(PathBuf),
-    /// The bytes of an image file.
-    Bytes(Bytes),
 }
 
 #[derive(Clone, Debug)]

@@ -26,7 +26,8 @@ pub use dataset::{Data, Dataset};
 pub use error::{Error, ImageSize, Remedy, Result};
 #[cfg(feature = "fetch")]
 pub use fetch::{Download, DownloadProgress, SETS, downloads, fetch, fetch_files};
-pub use inputs::{Inputs, StoredImage};
+pub use files::StoredImage;
+pub use inputs::Inputs;
 pub use memory::fits_memory;
 pub use open::{open, open_bytes};
 pub use options::OpenOptions;
