@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use homing_pool::{catch_panic, map, memory_allowed, one_line};
 use lzma_rust2::XzReader;
 
+use crate::inputs::StoredImage;
 use crate::picture::is_named;
 use crate::{Error, Result};
 
@@ -51,6 +52,14 @@ impl ListedFile {
         match &self.packed {
             Some(bytes) => Ok(bytes.clone()),
             None => Ok(map(&self.path)?),
+        }
+    }
+
+    /// Returns where the file is.
+    pub(crate) fn stored(&self) -> StoredImage {
+        match &self.packed {
+            Some(bytes) => StoredImage::Bytes(bytes.clone()),
+            None => StoredImage::File(self.path.clone()),
         }
     }
 

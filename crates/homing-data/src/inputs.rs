@@ -26,6 +26,15 @@ pub struct Inputs {
     values: InputStore,
 }
 
+/// Where an image is, as it is stored.
+#[derive(Clone, Debug)]
+pub enum StoredImage {
+    /// A file on the disk.
+    File(PathBuf),
+    /// The bytes of an image file.
+    Bytes(Bytes),
+}
+
 #[derive(Clone, Debug)]
 enum InputStore {
     /// Pixels from 0 to 255 of images with the shape `stored`.
@@ -316,6 +325,16 @@ impl Inputs {
             };
         }
         picture.png()
+    }
+
+    /// Returns the image of `row` in its full size: the path of its file, the bytes of a file in an archive, or pixels as a PNG.
+    pub fn stored_image(&self, row: usize) -> Result<StoredImage> {
+        self.check(&[row])?;
+        self.image()?;
+        match &self.values {
+            InputStore::Files(files) => Ok(files[row].stored()),
+            _ => Ok(StoredImage::Bytes(self.picture(row)?.png()?.into())),
+        }
     }
 
     fn check(&self, rows: &[usize]) -> Result<()> {

@@ -26,7 +26,7 @@ pub use dataset::{Data, Dataset};
 pub use error::{Error, ImageSize, Remedy, Result};
 #[cfg(feature = "fetch")]
 pub use fetch::{Download, DownloadProgress, SETS, downloads, fetch, fetch_files};
-pub use inputs::{Inputs, RgbPixels};
+pub use inputs::{Inputs, RgbPixels, StoredImage};
 pub use memory::fits_memory;
 pub use open::{open, open_bytes};
 pub use options::OpenOptions;
