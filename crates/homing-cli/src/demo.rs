@@ -82,7 +82,7 @@ fn gather(digits: &Digits, rows: &[usize]) -> Vec<f32> {
 }
 
 fn picture(digits: &Digits, row: usize) -> Thumbnail {
-    Thumbnail(std::array::from_fn(|i| digits.pixels[PIXELS * row + i] as u8))
+    Thumbnail::Digit(std::array::from_fn(|i| digits.pixels[PIXELS * row + i] as u8))
 }
 
 /// Opens the page for labelling the digits.

@@ -68,6 +68,7 @@ pub struct Arguments {
 /// Columns of a table that a person labels.
 #[derive(Args)]
 #[command(next_help_heading = "Columns")]
+#[allow(clippy::struct_field_names, reason = "the fields are named like the options")]
 struct TableColumns {
     /// Column of the embeddings; found automatically if there is only one candidate or one with a usual name.
     #[arg(long, value_name = "NAME")]

@@ -50,6 +50,11 @@ pub(crate) struct ListedFile {
 }
 
 impl ListedFile {
+    /// Returns the file at `path`.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { name: path.to_string_lossy().into_owned(), path, packed: None }
+    }
+
     /// Returns the bytes of the file as they are stored.
     pub(crate) fn bytes(&self) -> Result<Bytes> {
         match &self.packed {

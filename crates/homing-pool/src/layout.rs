@@ -42,6 +42,8 @@ pub(crate) enum Embedding {
     Column(usize),
     /// Several columns of numbers, side by side.
     Wide(Vec<usize>),
+    /// None: the embeddings will be computed from other columns.
+    Computed,
 }
 
 /// Positions of the columns to read.
@@ -76,6 +78,7 @@ impl Layout {
         let label = chooser.requested(options.label.as_ref().filter(exists), &SCALAR, LABELS)?;
         let requested_text = chooser.requested(options.text.as_ref().filter(exists), &SCALAR, TEXTS)?;
         let text = requested_text.or_else(|| chooser.found_text());
+        let text = text.or_else(|| chooser.only_text(&[id, group, label]).filter(|_| options.computed));
         let mut numbers = Vec::new();
         let cost = options.cost.iter().map(|name| (name, "costs are numbers"));
         for (name, expected) in cost.chain(options.numbers.iter().map(|name| (name, "a column of numbers is needed"))) {
@@ -89,11 +92,12 @@ impl Layout {
         let mut taken: Vec<usize> = [probabilities, id, group, label, requested_text].into_iter().flatten().collect();
         taken.extend(numbers.iter().map(|&(_, position)| position));
         let embedding = match &options.embedding {
+            _ if options.computed => Embedding::Computed,
             Some(name) => Embedding::Column(chooser.asked_embedding(name)?),
             None => chooser.found_embedding(&taken, &options.side_by_side)?,
         };
         let wide: &[usize] = match &embedding {
-            Embedding::Column(_) => &[],
+            Embedding::Column(_) | Embedding::Computed => &[],
             Embedding::Wide(positions) => positions,
         };
         let side_by_side: Vec<String> = wide.iter().map(|&i| columns[i].name.clone()).collect();
@@ -129,6 +133,8 @@ impl Layout {
         match &self.embedding {
             Embedding::Column(position) => positions.push(*position),
             Embedding::Wide(wide) => positions.extend(wide),
+            // A batch without columns would not say how many rows it has.
+            Embedding::Computed => positions.push(self.text.unwrap_or(0)),
         }
         positions.sort_unstable();
         positions.dedup();
@@ -137,6 +143,7 @@ impl Layout {
             embedding: match self.embedding {
                 Embedding::Column(position) => Embedding::Column(new(position)),
                 Embedding::Wide(wide) => Embedding::Wide(wide.into_iter().map(new).collect()),
+                Embedding::Computed => Embedding::Computed,
             },
             probabilities: self.probabilities.map(new),
             id: self.id.map(new),

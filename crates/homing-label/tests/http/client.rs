@@ -1,5 +1,6 @@
 //! A run that is served, and requests to it.
 
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -95,7 +96,7 @@ impl Served {
     /// Sends a request with exactly these headers.
     pub fn bare(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         let mut text = format!("{method} {target} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
-        headers.iter().for_each(|(name, value)| text.push_str(&format!("{name}: {value}\r\n")));
+        headers.iter().for_each(|(name, value)| write!(text, "{name}: {value}\r\n").expect("a text takes all"));
         text.push_str("\r\n");
         let mut connection = self.connect();
         connection.write_all(text.as_bytes()).unwrap();
