@@ -21,7 +21,7 @@ use crate::{Device, Result};
 const NEVER: u8 = u8::MAX;
 
 /// Number of challengers above which f64 costs less: the CPU computes every challenger from scratch.
-const DOUBTFUL: usize = 1024;
+const DOUBTFUL: usize = 4096;
 
 /// Number of states of all rows.
 const SLOTS: usize = CHECKPOINTS + 1;
