@@ -9,7 +9,7 @@ use crate::real::{Product, Real};
 use crate::{Device, Result};
 
 /// Number of terms that are summed before they are added to a longer sum.
-const RUN: usize = 128;
+const RUN: usize = 512;
 
 /// Size of the products of one block, which stay in the cache of the device until they are read, and of its rows if they
 /// are converted.

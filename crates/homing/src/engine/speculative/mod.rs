@@ -38,7 +38,7 @@ const HOT_SHARE: usize = 256;
 const HOT: RangeInclusive<usize> = 128..=3072;
 
 /// Largest number of hot rows of a pool with a carrier, where it costs little to try a draft on the warm rows.
-const MOST_HOT_CARRIED: usize = 1024;
+const MOST_HOT_CARRIED: usize = 512;
 
 /// Number of warm rows per hot row, and largest count of their numbers, which are copied (128 MiB in f32).
 const WARM: usize = 16;
@@ -224,11 +224,10 @@ impl<'a> LinearSpeculator<'a> {
         }
         let made = agreed + usize::from(winner.is_some());
         self.poor_passes += usize::from(challengers.complete < steps.len() && made < 3);
-        if challengers.complete < steps.len() && self.cold.precision().challengers < CHALLENGERS {
-            self.poor_passes = MOST_POOR_PASSES + 1;
-        }
         if made == 0 {
-            return self.pick_exactly();
+            // Where a pass in f64 is cheap, it replaces the search through all rows here.
+            self.is_too_coarse = self.cold.precision().challengers < CHALLENGERS;
+            return if self.is_too_coarse { Err(PrecisionLoss) } else { self.pick_exactly() };
         }
         if left <= made {
             return Ok(());
