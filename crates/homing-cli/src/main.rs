@@ -5,6 +5,7 @@ mod arguments;
 #[cfg(feature = "train")]
 mod data;
 mod demo;
+mod device;
 mod diagnose;
 mod digits;
 #[cfg(feature = "train")]
