@@ -6,6 +6,7 @@ mod cache;
 #[cfg(feature = "train")]
 mod data;
 mod demo;
+mod device;
 mod diagnose;
 mod digits;
 #[cfg(feature = "train")]
@@ -17,8 +18,11 @@ mod explain;
 mod files;
 #[cfg(feature = "train")]
 mod finetune;
-#[cfg(feature = "train")]
+#[cfg(any(feature = "train", feature = "label"))]
+#[cfg_attr(not(feature = "train"), allow(dead_code, reason = "training uses the rest"))]
 mod interrupt;
+#[cfg(feature = "label")]
+mod label;
 mod manual;
 mod refusal;
 mod rules;
@@ -60,6 +64,9 @@ enum Command {
     Diagnose(Box<diagnose::Arguments>),
     /// Show the few rows that explain most of what is known about each target.
     Explain(Box<explain::Arguments>),
+    /// Label the most informative rows on a page in the browser, and watch a classifier learn.
+    #[cfg(feature = "label")]
+    Label(Box<label::Arguments>),
     /// Choose rows, get their labels, fine-tune a network, and repeat (Algorithm 1).
     #[cfg(feature = "train")]
     Finetune(Box<finetune::Arguments>),
@@ -113,6 +120,8 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Experiment(arguments) => experiment::run(&arguments),
         Command::Cache(arguments) => cache::run(&arguments),
+        #[cfg(feature = "label")]
+        Command::Label(arguments) => label::run(&arguments),
         #[cfg(feature = "train")]
         Command::Data(arguments) => data::run(&arguments),
         #[cfg(feature = "train")]

@@ -88,6 +88,15 @@ impl Options {
         if let Some(error) = cause.downcast_ref::<homing_encode::Error>() {
             return error.phrase(|remedy| self.encoder_words(remedy));
         }
+        #[cfg(feature = "label")]
+        if let Some(error) = cause.downcast_ref::<homing_label::Error>() {
+            return match error {
+                homing_label::Error::Core(error) => self.phrase(error),
+                homing_label::Error::Data(error) => self.phrase(error),
+                homing_label::Error::Pool(error) => self.phrase(error),
+                error => error.phrase(|remedy| self.label_words(remedy)),
+            };
+        }
         if let Some(error) = cause.downcast_ref::<homing_data::Error>() {
             return error.phrase(|remedy| self.data_words(remedy));
         }
@@ -208,6 +217,19 @@ impl Options {
         self.fitting(by_options.to_owned(), plain)
     }
 
+    /// Phrases a remedy of a labelling run.
+    #[cfg(feature = "label")]
+    fn label_words(&self, remedy: homing_label::Remedy) -> String {
+        use homing_label::Remedy as Label;
+        let by_options = match remedy {
+            Label::OtherRun => "name another folder with `--run FOLDER`",
+            Label::GiveEmbeddings => "give a file with one row per example with `--embeddings FILE`",
+            Label::NameText => "name it with `--text-column NAME`",
+            remedy => return remedy.to_string(),
+        };
+        self.fitting(by_options.to_owned(), remedy)
+    }
+
     /// Phrases a remedy of a data set.
     fn data_words(&self, remedy: homing_data::Remedy) -> String {
         match remedy {
@@ -254,6 +276,8 @@ mod tests {
         examples.extend(homing::Error::examples().into_iter().map(anyhow::Error::new));
         examples.extend(homing_pool::Error::examples().into_iter().map(anyhow::Error::new));
         examples.extend(homing_encode::Error::examples().into_iter().map(anyhow::Error::new));
+        #[cfg(feature = "label")]
+        examples.extend(homing_label::Error::examples().into_iter().map(anyhow::Error::new));
         #[cfg(feature = "train")]
         {
             examples.extend(homing_data::Error::examples().into_iter().map(anyhow::Error::new));

@@ -13,6 +13,7 @@ use homing::{Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with}
 use homing_pool::{ColumnChoice, Format, Paths, PickFormat, check_picks_writable};
 
 use crate::arguments::{ColumnArguments, EncoderArguments, LimitColumnArguments, ModelArguments, PoolAccess};
+use crate::device::upload;
 use crate::files::{FilePaths, TaskFiles, check_report, report_path};
 use crate::refusal::Options;
 use crate::standard_input::InputFile;
@@ -84,6 +85,10 @@ pub struct Arguments {
     /// random part, then the picks of all parts); the last two print what they guarantee.
     #[arg(long, value_name = "HOW", default_value = "exact", help_heading = "Performance")]
     greedy: String,
+    /// Where the passes over the pool run: cpu, a GPU such as cuda:0 (cuda:0,1 for several), or auto, which uses the first GPU
+    /// for pools of at least a gigabyte that fit into its memory.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", help_heading = "Performance")]
+    device: String,
 }
 
 #[derive(Args)]
@@ -187,9 +192,15 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let kernel = files.kernel(&arguments.model)?;
     let mut task = files.task(&arguments.model, &*kernel)?;
     task.costs = files.pool_file.pool.costs();
+    let carried = upload(&arguments.device, &task, &plan)?;
+    let uploading = start.elapsed() - reading;
+    let mut carried_task = task;
+    if let Some(pool) = carried.pool() {
+        carried_task.pool = pool.embeddings().into();
+    }
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();
-    let selection = select_with(&task, &plan, |progress| {
+    let selection = select_with(&carried_task, &plan, |progress| {
         bar.show_pick(progress);
         ControlFlow::Continue(())
     })?;
@@ -208,6 +219,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         note(outcome.times(reporting));
         outcome.places().into_iter().for_each(note);
         warning.into_iter().for_each(note);
+        carried.note(uploading).into_iter().for_each(note);
         plan.greedy.guarantee(&task, &plan).into_iter().for_each(note);
     }
     if arguments.verbose {

@@ -11,9 +11,10 @@ use crate::{Device, Result};
 /// Number of terms that are summed before they are added to a longer sum.
 const RUN: usize = 512;
 
-/// Size of the products of one block, and of its rows if they are converted: they stay in the cache
-/// of the device until they are read.
+/// Size of the products of one block, which stay in the cache of the device until they are read, and of its rows if they
+/// are converted.
 const BLOCK_BYTES: usize = 24 << 20;
+const CONVERTED_BYTES: usize = 48 << 20;
 
 /// Fewest and most rows of a block.
 const FEWEST_ROWS: usize = 4096;
@@ -65,7 +66,7 @@ impl<T: Real> Products<T> {
         let mut most = (BLOCK_BYTES / size_of::<T>() / self.count.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
         let is_stored = T::STORED == Some(format);
         if !is_stored {
-            most = most.min((BLOCK_BYTES / size_of::<T>() / dim).max(FEWEST_ROWS / 4));
+            most = most.min((CONVERTED_BYTES / size_of::<T>() / dim).max(FEWEST_ROWS / 4));
         }
         let blocks = all.div_ceil(most.min(all).max(1));
         let size = all.div_ceil(blocks.max(1)).next_multiple_of(32);

@@ -1,6 +1,5 @@
 //! Inputs of a network: images or rows of numbers.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use blake3::Hasher;
@@ -9,7 +8,7 @@ use half::f16;
 use homing_pool::Pool;
 use rayon::prelude::*;
 
-use crate::files::ListedFile;
+use crate::files::{ListedFile, StoredImage};
 use crate::picture::{self, Picture};
 use crate::resize::{self, fit};
 use crate::{Error, Result};
@@ -316,6 +315,16 @@ impl Inputs {
             };
         }
         picture.png()
+    }
+
+    /// Returns the image of `row` in its full size: the path of its file, the bytes of a file in an archive, or pixels as a PNG.
+    pub fn stored_image(&self, row: usize) -> Result<StoredImage> {
+        self.check(&[row])?;
+        self.image()?;
+        match &self.values {
+            InputStore::Files(files) => Ok(files[row].stored()),
+            _ => Ok(StoredImage::Bytes(self.picture(row)?.png()?.into())),
+        }
     }
 
     fn check(&self, rows: &[usize]) -> Result<()> {

@@ -26,6 +26,7 @@ pub use dataset::{Data, Dataset};
 pub use error::{Error, ImageSize, Remedy, Result};
 #[cfg(feature = "fetch")]
 pub use fetch::{Download, DownloadProgress, SETS, downloads, fetch, fetch_files};
+pub use files::StoredImage;
 pub use inputs::{Inputs, RgbPixels};
 pub use memory::fits_memory;
 pub use open::{open, open_bytes};
