@@ -14,7 +14,7 @@ const RUN: usize = 512;
 /// Size of the products of one block, which stay in the cache of the device until they are read, and of its rows if they
 /// are converted.
 const BLOCK_BYTES: usize = 24 << 20;
-const CONVERTED_BYTES: usize = 48 << 20;
+const CONVERTED_BYTES: usize = 32 << 20;
 
 /// Fewest and most rows of a block.
 const FEWEST_ROWS: usize = 4096;
