@@ -12,7 +12,7 @@ use homing::diagnose::{NothingLearned, nothing_learned};
 use homing::{Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with};
 use homing_pool::{ColumnChoice, Format, Paths, PickFormat, check_picks_writable};
 
-use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, PoolAccess};
+use crate::arguments::{ColumnArguments, EncoderArguments, LimitColumnArguments, ModelArguments, PoolAccess};
 use crate::device::upload;
 use crate::files::{FilePaths, TaskFiles, check_report, report_path};
 use crate::refusal::Options;
@@ -72,6 +72,8 @@ pub struct Arguments {
     #[command(flatten)]
     limit_columns: LimitColumnArguments,
     #[command(flatten)]
+    encoder: EncoderArguments,
+    #[command(flatten)]
     model: ModelArguments,
 
     /// How to access a .npy or .safetensors pool: auto reads it block by block if it takes more than half of the memory,
@@ -130,6 +132,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let paths = Paths::new().reads(&*arguments.pool).reads(arguments.targets.as_deref());
     let paths = paths.reads(arguments.observed.as_deref()).reads(arguments.limits.forbid.as_deref());
     let paths = arguments.roles.files().into_iter().fold(paths, Paths::reads);
+    let paths = paths.reads(arguments.encoder.path());
     let report = report_path(arguments.report.as_deref());
     paths.writes("--out", out).writes("--report", report.as_deref()).check()?;
     match out.map(check_picks_writable).transpose()? {
@@ -162,6 +165,8 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         forbid: limits.forbid.as_deref(),
         access: arguments.pool_access.into(),
         center: arguments.model.center,
+        encoder: arguments.encoder.choice(),
+        quiet: arguments.quiet,
     };
     let files = TaskFiles::open(&paths, &arguments.roles, (&arguments.limit_columns).into())?;
     let columns = match out_format(arguments) {
