@@ -31,7 +31,8 @@ fn write_photos(folder: &Folder, name: &str, count: u8) {
         let is_bright = number % 2 == 0;
         let place = folder.path(&format!("{name}/{}", if is_bright { "bright" } else { "dark" }));
         fs::create_dir_all(&place).unwrap();
-        let value = |at: usize| if is_bright { 200 + (at as u8 % 40) } else { (at as u8 % 40).wrapping_mul(number % 5 + 1) };
+        let value =
+            |at: usize| if is_bright { 200 + (at as u8 % 40) } else { (at as u8 % 40).wrapping_mul(number % 5 + 1) };
         let pixels: Vec<u8> = (0..3 * 20 * 30).map(value).collect();
         let image = homing_data::Inputs::pixels([3, 20, 30], pixels);
         fs::write(place.join(format!("{number}.png")), image.thumbnail(0).unwrap()).unwrap();
@@ -67,7 +68,8 @@ fn lines_of_text_and_other_commands_work_alike() {
     folder.succeeds("diagnose pool.csv --targets wanted.txt --picks picks.csv -q");
     let more = folder.succeeds(&format!("{SELECT} --observed picks.csv --out - -q"));
     let first = fs::read_to_string(folder.path("picks.csv")).unwrap();
-    let ids = |picks: &str| picks.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>();
+    let ids =
+        |picks: &str| picks.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>();
     assert!(ids(&more).iter().all(|id| !ids(&first).contains(id)), "{more}");
 }
 
@@ -78,8 +80,14 @@ fn embeddings_are_replaced_only_on_request_and_refusals_name_the_option() {
     folder.write("aims.csv", "x,y\n1,1\n");
     let output = folder.homing("select numbers.csv --targets aims.csv -n 1");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("'x', 'y'") && said.contains("to embed the texts in 'text' instead, add --encoder built-in"), "{said}");
-    folder.refuses("select numbers.csv --targets wanted.txt -n 1", &["wanted.txt has no embeddings", "`--encoder built-in`"]);
+    assert!(
+        said.contains("'x', 'y'") && said.contains("to embed the texts in 'text' instead, add --encoder built-in"),
+        "{said}"
+    );
+    folder.refuses(
+        "select numbers.csv --targets wanted.txt -n 1",
+        &["wanted.txt has no embeddings", "`--encoder built-in`"],
+    );
     let table = folder.succeeds("select numbers.csv --targets wanted.txt -n 1 --encoder built-in -q");
     assert!(table.contains("my parcel"), "{table}");
     folder.write("none.csv", "who,where\nme,here\nyou,there\n");

@@ -152,23 +152,10 @@ extern "C" __global__ void survey(const void* values, int format, int dim, i64 r
 
 // Converts entries.
 extern "C" __global__ void widen(const void* values, int format, i64 from, i64 count, real* out) {
-    i64 stride = (i64)gridDim.x * blockDim.x, first = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (format == BF16 && from % 8 == 0 && count % 8 == 0) {
-        // Eight numbers at a time, in one load of 16 bytes.
-        const uint4* packed = (const uint4*)((const u16*)values + from);
-        for (i64 i = first; i < count / 8; i += stride) {
-            uint4 bits = packed[i];
-            u32 words[4] = {bits.x, bits.y, bits.z, bits.w};
-            real numbers[8];
-            for (int k = 0; k < 4; ++k) {
-                numbers[2 * k] = __uint_as_float(words[k] << 16);
-                numbers[2 * k + 1] = __uint_as_float(words[k] & 0xffff0000u);
-            }
-            for (int k = 0; k < 8; ++k) out[8 * i + k] = numbers[k];
-        }
-        return;
+    i64 stride = (i64)gridDim.x * blockDim.x;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
+        out[i] = as_float(values, format, from + i);
     }
-    for (i64 i = first; i < count; i += stride) out[i] = as_float(values, format, from + i);
 }
 
 // Copies scattered rows, with one block of threads per row.

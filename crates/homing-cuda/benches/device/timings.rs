@@ -48,9 +48,14 @@ pub fn selections(device: &Arc<Device>, kind: &Pool) {
     let targets: Vec<f32> = targets.iter().enumerate().map(|(i, x)| x + 0.03 * (i as f32 * 0.37).sin()).collect();
     println!("{}: generated and surveyed in {:.3} s", kind.name, clock.elapsed().as_secs_f64());
     let task = Task::new(pool.embeddings(), Embeddings::new(&targets, DIM).expect("the rows are whole"));
-    for (rule, count, noise) in
-        [("itl", 100, 0.01), ("itl", 100, 1.0), ("vtl", 100, 0.01), ("ctl", 100, 0.01), ("itl", 1000, 0.01)]
-    {
+    for (rule, count, noise) in [
+        ("itl", 100, 0.01),
+        ("itl", 100, 1.0),
+        ("itl", 100, 1e-4),
+        ("vtl", 100, 0.01),
+        ("ctl", 100, 0.01),
+        ("itl", 1000, 0.01),
+    ] {
         let plan = Plan::default().strategy(rule.parse().expect("a rule")).count(count).noise(Noise::Relative(noise));
         let mut seconds = Vec::new();
         let mut last: Option<Selection> = None;
