@@ -95,7 +95,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
         observed: None,
         forbid: None,
         access: homing_pool::Access::Auto,
-        center: arguments.model.center,
+        model: &arguments.model,
     };
     let files = TaskFiles::open(&paths, &arguments.columns, FurtherColumns::default())?;
     let kernel = files.kernel(&arguments.model)?;

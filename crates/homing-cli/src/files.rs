@@ -64,6 +64,8 @@ pub struct TaskFiles {
     pub groups: Option<Vec<usize>>,
     /// The pool's mean embedding, if it is to be subtracted.
     pub mean: Option<Vec<f64>>,
+    /// Whether rows are scaled to unit length.
+    pub is_normalized: bool,
 }
 
 /// Paths of the files, and how to read the pool.
@@ -73,7 +75,8 @@ pub struct FilePaths<'a> {
     pub observed: Option<&'a Path>,
     pub forbid: Option<&'a Path>,
     pub access: Access,
-    pub center: bool,
+    /// Says how to prepare the rows.
+    pub model: &'a ModelArguments,
 }
 
 /// Columns that only some commands read.
@@ -139,13 +142,25 @@ impl TaskFiles {
             None => Vec::new(),
         };
         let (group_names, groups) = number_groups(pool_file.pool.groups());
-        let mean = if paths.center {
+        let preparation = paths.model.preparation(pool_file.pool.rows(), paths.targets.is_some());
+        let mean = if preparation.center {
             pool_file.pool.embeddings().check_finite("pool")?;
             Some(pool_file.pool.embeddings().mean())
         } else {
             None
         };
-        Ok(Self { pool_file, target_file, observed_rows, observed_points, forbidden, group_names, groups, mean })
+        let is_normalized = preparation.normalize;
+        Ok(Self {
+            pool_file,
+            target_file,
+            observed_rows,
+            observed_points,
+            forbidden,
+            group_names,
+            groups,
+            mean,
+            is_normalized,
+        })
     }
 
     /// Says how the columns were understood: which make up the embeddings, if they were found automatically, and which
@@ -187,10 +202,10 @@ impl TaskFiles {
         of(&self.pool_file).or_else(|| self.target_file.as_ref().and_then(of))
     }
 
-    /// Returns the embeddings of a pool, centred if requested.
+    /// Returns the embeddings of a pool, centred and scaled as requested.
     pub fn embeddings<'a>(&'a self, pool: &'a Pool) -> Result<Embeddings<'a>> {
         let embeddings = pool.embeddings();
-        Ok(match &self.mean {
+        let embeddings = match &self.mean {
             Some(mean) => {
                 let (got, expected) = (embeddings.dim(), mean.len());
                 if got != expected {
@@ -200,7 +215,8 @@ impl TaskFiles {
                 embeddings.centered(mean)
             }
             None => embeddings,
-        })
+        };
+        Ok(if self.is_normalized { embeddings.normalized() } else { embeddings })
     }
 
     /// Returns the kernel that the arguments name, for these files.

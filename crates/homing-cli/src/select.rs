@@ -156,7 +156,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         observed: arguments.observed.as_deref(),
         forbid: limits.forbid.as_deref(),
         access: arguments.pool_access.into(),
-        center: arguments.model.center,
+        model: &arguments.model,
     };
     let files = TaskFiles::open(&paths, &arguments.roles, (&arguments.limit_columns).into())?;
     let columns = match out_format(arguments) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use homing::Task;
 use homing::diagnose::{Advice, Diagnosis, Question, TargetReach};
 use homing_pool::{Access, NumberTable, Paths, Pool, write_beside};
 use homing_report::diagnosis::{Names, plain_advice, render};
@@ -90,7 +91,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         observed: arguments.observed.as_deref(),
         forbid: None,
         access: Access::Auto,
-        center: arguments.model.center,
+        model: &arguments.model,
     };
     let files =
         TaskFiles::open(&paths, &arguments.columns, FurtherColumns { values: column, ..FurtherColumns::default() })?;
@@ -120,14 +121,14 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     if let Some(path) = &report {
         let row = |row| texts.row_name(&files, row, PAGE_TEXT);
         let target = |row| texts.target_name(&files, row, PAGE_TEXT);
-        let names = Names { row: &row, target: &target, advice: &advice };
+        let names = Names { row: &row, target: &target, advice: &advice(&task) };
         let page = render(&names, &task, &diagnosis)?;
         write_beside(path, |file| file.write_all(page.as_bytes()))?;
     }
     let mut out = terminal::stdout();
     match arguments.format {
         OutputFormat::Json => terminal::print_json(&Json::new(&diagnosis, &texts))?,
-        OutputFormat::Table => table::print(&mut out, &diagnosis, &files, &texts)?,
+        OutputFormat::Table => table::print(&mut out, &diagnosis, &files, &texts, &advice(&task))?,
     }
     if let Some(path) = report.filter(|_| !arguments.quiet) {
         note(format_args!("The report is in {}.", path.display()));
@@ -148,12 +149,19 @@ const MAX_NAMED: usize = 1000;
 /// Maximum number of characters of a text on a page.
 const PAGE_TEXT: usize = 80;
 
-/// Phrases advice with the names of the options.
-fn advice(advice: Advice) -> String {
-    match advice {
+/// Phrases advice with the names of the options. A noise is about rows that are prepared as now.
+fn advice(task: &Task<'_>) -> impl Fn(Advice) -> String + use<> {
+    let rows = task.pool.embeddings();
+    let prepared = match (rows.is_centered(), rows.is_normalized()) {
+        (true, true) => " --center --normalize",
+        (true, false) => " --center",
+        (false, true) => " --normalize",
+        (false, false) => "",
+    };
+    move |advice| match advice {
         Advice::LowerNoise => "lower --noise-std".to_owned(),
         Advice::RaiseNoise => "raise --noise-std".to_owned(),
-        Advice::SetNoise(std) => format!("try --noise-std {}", terminal::short(std)),
+        Advice::SetNoise(std) => format!("try --noise-std {}{prepared}", terminal::short(std)),
         Advice::Center => "try --center".to_owned(),
         other => plain_advice(other),
     }

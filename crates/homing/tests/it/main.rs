@@ -2,6 +2,7 @@
 
 mod anything;
 mod chance;
+mod closeness;
 mod contract;
 mod drafts;
 mod engines;
@@ -23,4 +24,5 @@ mod reference;
 mod sources;
 mod target_spaces;
 mod theory;
+mod turns;
 mod wide;
