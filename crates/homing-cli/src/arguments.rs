@@ -19,8 +19,8 @@ pub struct ModelArguments {
     /// kernel is linear, no noise is given and the pool has at least 100 rows.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     center: Option<bool>,
-    /// Whether to scale all embeddings to unit length, after their mean is subtracted; by default, if there are
-    /// targets, the kernel is linear and no noise is given.
+    /// Whether to scale all embeddings to unit length, after their mean is subtracted; by default, under the
+    /// same conditions.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     normalize: Option<bool>,
     /// Kernel: linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.

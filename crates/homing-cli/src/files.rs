@@ -87,6 +87,8 @@ pub struct FurtherColumns<'a> {
     /// Column of the pool with numbers from which the noise is estimated.
     pub values: Option<&'a str>,
     pub target_weights: Option<&'a str>,
+    /// Whether rows of the pool may lack a label.
+    pub blank_labels: bool,
 }
 
 impl<'a> From<&'a LimitColumnArguments> for FurtherColumns<'a> {
@@ -96,6 +98,7 @@ impl<'a> From<&'a LimitColumnArguments> for FurtherColumns<'a> {
             cost: arguments.cost_column.as_deref(),
             values: None,
             target_weights: arguments.target_weight_column.as_deref(),
+            blank_labels: false,
         }
     }
 }
@@ -114,6 +117,7 @@ impl TaskFiles {
             .group(further.group.map(str::to_owned))
             .cost(further.cost.map(str::to_owned))
             .numbers(texts(further.values))
+            .blank_labels(further.blank_labels)
             .access(paths.access);
         let pool_file = PoolFile::open(paths.pool, &options, columns.probabilities.as_deref())?;
         let target_file = match paths.targets {

@@ -93,8 +93,11 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         access: Access::Auto,
         model: &arguments.model,
     };
-    let files =
-        TaskFiles::open(&paths, &arguments.columns, FurtherColumns { values: column, ..FurtherColumns::default() })?;
+    let files = TaskFiles::open(
+        &paths,
+        &arguments.columns,
+        FurtherColumns { values: column, blank_labels: true, ..FurtherColumns::default() },
+    )?;
     let picks = match &arguments.picks {
         Some(path) => picked_rows(path, &files.pool_file.pool)?,
         None => Vec::new(),
@@ -183,7 +186,7 @@ fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
 /// Maximum number of values that labels may turn into, one per row and class.
 const MOST_VALUES: usize = 100_000_000;
 
-/// Returns a column of numbers, or the labels as one column per class.
+/// Returns a column of numbers, or the labels as one column per class, with NaN for rows without a label.
 fn values_of_pool(pool: &Pool, column: Option<&str>) -> Result<Option<Vec<f64>>> {
     if let Some(values) = column.and_then(|column| pool.numbers(column)) {
         return Ok(Some(values.to_vec()));
@@ -192,6 +195,10 @@ fn values_of_pool(pool: &Pool, column: Option<&str>) -> Result<Option<Vec<f64>>>
     let mut classes: Vec<&String> = labels.iter().collect();
     classes.sort_unstable();
     classes.dedup();
+    classes.retain(|class| !class.is_empty());
+    if classes.is_empty() {
+        return Ok(None);
+    }
     if classes.len().saturating_mul(labels.len()) > MOST_VALUES {
         bail!(
             "{} has {} different labels, too many to estimate the noise from; leave --label-column out",
@@ -199,9 +206,10 @@ fn values_of_pool(pool: &Pool, column: Option<&str>) -> Result<Option<Vec<f64>>>
             grouped(classes.len())
         );
     }
+    // A row without a label has no values.
     let one_hot = |label: &String| {
-        let class = classes.binary_search(&label).expect("every label is a class");
-        (0..classes.len()).map(move |c| f64::from(u8::from(c == class)))
+        let class = classes.binary_search(&label).ok();
+        (0..classes.len()).map(move |c| class.map_or(f64::NAN, |class| f64::from(u8::from(c == class))))
     };
     Ok(Some(labels.iter().flat_map(one_hot).collect()))
 }

@@ -72,8 +72,7 @@ class Inputs(Columns, total=False):
         Whether to subtract the pool's mean embedding first. By default, if there are targets, the kernel is linear, no noise is
         given and the pool has at least 100 rows.
     normalize
-        Whether to scale all rows to unit length, after the mean is subtracted. By default, if there are targets, the kernel is
-        linear and no noise is given.
+        Whether to scale all rows to unit length, after the mean is subtracted. By default, under the same conditions.
     forbidden
         Rows that must not be picked.
     noise_vars

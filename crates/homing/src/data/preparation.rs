@@ -1,6 +1,7 @@
 //! How rows are prepared before a selection.
 
-/// Number of rows that a pool must have to be centred: the mean of fewer rows says too little about the pool's kind.
+/// Number of rows that a pool must have to be prepared: the mean of fewer rows says too little about the pool, and the study of
+/// the defaults had no such pools.
 const ENOUGH_ROWS: usize = 100;
 
 /// Whether rows are centred and scaled to unit length before a selection.
@@ -22,12 +23,12 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// Returns what suits a pool of `rows` rows under a named kernel. If there are targets, rows of unit length are best under
-    /// the linear kernel, centred if the pool has at least 100 rows; the study of the defaults (`homing experiment run
-    /// defaults`) found this. Under any other kernel and without targets, rows stay as they are: many rules without targets
-    /// read the lengths of rows.
+    /// Returns what suits a pool of `rows` rows under a named kernel. If there are targets, rows that are centred and of unit
+    /// length are best under the linear kernel; the study of the defaults (`homing experiment run defaults`) found this. Pools
+    /// of fewer than 100 rows stay as they are, as do rows under any other kernel, and rows without targets: many rules without
+    /// targets read the lengths of rows.
     pub fn usual(kernel: &str, rows: usize, has_targets: bool) -> Self {
-        let is_suitable = kernel == "linear" && has_targets;
-        Self { center: is_suitable && rows >= ENOUGH_ROWS, normalize: is_suitable }
+        let is_suitable = kernel == "linear" && has_targets && rows >= ENOUGH_ROWS;
+        Self { center: is_suitable, normalize: is_suitable }
     }
 }
