@@ -1,10 +1,11 @@
 //! Arguments that several commands share: the model, the columns, the access to the pool.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use homing::{Noise, Preparation, thread_pool};
+use homing_encode::EncoderChoice;
 use homing_pool::{Access, Format};
 
 /// How rows and labels are modelled.
@@ -58,6 +59,27 @@ impl ModelArguments {
     /// Runs `work` on the requested number of threads; by default, one per core.
     pub fn on_threads<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         thread_pool(self.threads).context("--threads")?.install(work)
+    }
+}
+
+/// How texts and images are turned into embeddings.
+#[derive(Args)]
+#[command(next_help_heading = "Encoder")]
+pub struct EncoderArguments {
+    /// Encoder that embeds the texts or images of pool and targets: a folder with a model in the layout of Hugging Face, or
+    /// built-in; by default, built-in if the pool has no embeddings.
+    #[arg(long, value_name = "FOLDER")]
+    pub encoder: Option<PathBuf>,
+}
+
+impl EncoderArguments {
+    /// Returns the model on disk, if one was named.
+    pub fn path(&self) -> Option<&Path> {
+        if let EncoderChoice::Model(_) = self.choice() { self.encoder.as_deref() } else { None }
+    }
+
+    pub fn choice(&self) -> EncoderChoice {
+        EncoderChoice::named(self.encoder.as_deref())
     }
 }
 

@@ -25,7 +25,8 @@ const PIXELS: usize = 64;
 const EXAMPLES: &str = "\
 Examples:
   homing demo
-  homing demo -n 50 --report demo.html";
+  homing demo -n 50 --report demo.html
+  homing demo --label";
 
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
@@ -39,6 +40,17 @@ pub struct Arguments {
     /// Seed for all random choices.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Open a page in the browser on which to label the digits, instead of writing a report.
+    #[cfg(feature = "label")]
+    #[arg(long)]
+    label: bool,
+    #[cfg(feature = "label")]
+    #[command(flatten)]
+    page: crate::label::PageArguments,
+    /// Folder of the labelling run, which the same command continues.
+    #[cfg(feature = "label")]
+    #[arg(long, value_name = "FOLDER", default_value = "homing-demo-labels", help_heading = "Page")]
+    run: PathBuf,
 }
 
 /// Two thirds of the digits are the pool. Of the others, a few digits of the task are targets and the rest of the task is the
@@ -70,10 +82,40 @@ fn gather(digits: &Digits, rows: &[usize]) -> Vec<f32> {
 }
 
 fn picture(digits: &Digits, row: usize) -> Thumbnail {
-    Thumbnail(std::array::from_fn(|i| digits.pixels[PIXELS * row + i] as u8))
+    Thumbnail::Digit(std::array::from_fn(|i| digits.pixels[PIXELS * row + i] as u8))
+}
+
+/// Opens the page for labelling the digits.
+#[cfg(feature = "label")]
+fn label(arguments: &Arguments) -> Result<()> {
+    use homing_data::Inputs;
+    use homing_label::{Contents, Examples, LabelData, Rows};
+    let digits = digits::load();
+    let parts = DigitSplit::new(&digits, 0);
+    let examples = |rows: &[usize]| Examples {
+        ids: rows.iter().map(|row| format!("digit {row}")).collect(),
+        rows: Rows::Numbers { values: gather(&digits, rows), dim: PIXELS },
+        contents: Contents::Images { inputs: Inputs::pixels([1, 8, 8], enlarged(&digits, rows)), root: PathBuf::new() },
+    };
+    let kernel = Box::new(Gaussian::new(LENGTH)?);
+    let (pool, targets) = (examples(&parts.pool), examples(&parts.targets));
+    let data = LabelData::new("handwritten digits".into(), pool, Some(targets), kernel)?;
+    let classes: Vec<String> = TASK.iter().map(u8::to_string).collect();
+    crate::label::serve(&arguments.run, data, &classes, &"itl".parse()?, &arguments.page)
+}
+
+/// Returns the pixels of digits from 0 to 255, dark on light.
+#[cfg(feature = "label")]
+fn enlarged(digits: &Digits, rows: &[usize]) -> Vec<u8> {
+    let pixels = |&row: &usize| &digits.pixels[PIXELS * row..PIXELS * (row + 1)];
+    rows.iter().flat_map(pixels).map(|ink| 255 - (ink * 255.0 / 16.0) as u8).collect()
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    #[cfg(feature = "label")]
+    if arguments.label {
+        return label(arguments);
+    }
     check_writable(&arguments.report)?;
     let start = Instant::now();
     let digits = digits::load();

@@ -9,7 +9,7 @@ use homing::theory::{Boundary, Model, boundary, reach};
 use homing::{Embeddings, Noise, SpanCoordinates};
 use serde::Serialize;
 
-use crate::arguments::{ColumnArguments, ModelArguments};
+use crate::arguments::{ColumnArguments, EncoderArguments, ModelArguments};
 use crate::files::{FilePaths, FurtherColumns, TaskFiles, picked_rows};
 use crate::refusal::Options;
 use crate::terminal::{self, OutputFormat, cell, grouped, note, plain_table, short, text_width};
@@ -49,6 +49,8 @@ pub struct Arguments {
     format: OutputFormat,
     #[command(flatten)]
     columns: ColumnArguments,
+    #[command(flatten)]
+    encoder: EncoderArguments,
     #[command(flatten)]
     model: ModelArguments,
 }
@@ -96,6 +98,8 @@ fn explain(arguments: &Arguments) -> Result<()> {
         forbid: None,
         access: homing_pool::Access::Auto,
         model: &arguments.model,
+        encoder: arguments.encoder.choice(),
+        quiet: true,
     };
     let files = TaskFiles::open(&paths, &arguments.columns, FurtherColumns::default())?;
     let kernel = files.kernel(&arguments.model)?;

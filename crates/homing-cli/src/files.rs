@@ -2,28 +2,38 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, bail};
 use homing::{Embeddings, Kernel, Points, Task, kernel_named};
+use homing_encode::{Cache, EncoderChoice, Error as EncodeError, Items, Opened, Progress as EncodingProgress, Session};
 use homing_pool::{Access, Error as PoolError, Pool, ReadOptions, RowList};
 
 use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, file_of};
 use crate::refusal::Options;
-use crate::terminal::grouped;
+use crate::terminal::{Bar, grouped, seconds};
 
 /// A pool with probabilities from its own file or another.
 pub struct PoolFile {
     pub pool: Pool,
+    /// The texts or images that were embedded; `None` if the file held embeddings.
+    pub items: Option<Items>,
     probabilities_file: Option<Pool>,
 }
 
 impl PoolFile {
-    fn open(path: &Path, options: &ReadOptions, probabilities: Option<&str>) -> Result<Self> {
+    fn open(
+        session: &mut Session,
+        path: &Path,
+        options: &ReadOptions,
+        probabilities: Option<&str>,
+        quiet: bool,
+    ) -> Result<Self> {
         let file = probabilities.and_then(file_of);
         let column = probabilities.filter(|_| file.is_none()).map(str::to_owned);
-        let opened = Pool::open(path, &options.clone().probabilities(column));
-        let pool = opened.map_err(|error| match (&error, probabilities) {
-            (PoolError::NoColumn { name, .. } | PoolError::NoColumns { name, .. }, Some(asked))
+        let opened = session.open(path, &options.clone().probabilities(column), &mut encoding_progress(quiet));
+        let Opened { pool, items } = opened.map_err(|error| match (&error, probabilities) {
+            (EncodeError::Pool(PoolError::NoColumn { name, .. } | PoolError::NoColumns { name, .. }), Some(asked))
                 if *name == format!("'{asked}'") =>
             {
                 Error::new(error).context(format!("'{asked}' is neither a file nor a column"))
@@ -31,7 +41,7 @@ impl PoolFile {
             _ => Error::new(error),
         })?;
         let probabilities_file = file.map(|file| Pool::open(file, &ReadOptions::default())).transpose()?;
-        Ok(Self { pool, probabilities_file })
+        Ok(Self { pool, items, probabilities_file })
     }
 
     /// Describes where the embeddings are while they are used.
@@ -66,6 +76,8 @@ pub struct TaskFiles {
     pub mean: Option<Vec<f64>>,
     /// Whether rows are scaled to unit length.
     pub is_normalized: bool,
+    /// Says what was embedded, and with which encoder.
+    encoded: Option<String>,
 }
 
 /// Paths of the files, and how to read the pool.
@@ -77,6 +89,9 @@ pub struct FilePaths<'a> {
     pub access: Access,
     /// Says how to prepare the rows.
     pub model: &'a ModelArguments,
+    pub encoder: EncoderChoice,
+    /// Whether no progress is shown.
+    pub quiet: bool,
 }
 
 /// Columns that only some commands read.
@@ -119,7 +134,10 @@ impl TaskFiles {
             .numbers(texts(further.values))
             .blank_labels(further.blank_labels)
             .access(paths.access);
-        let pool_file = PoolFile::open(paths.pool, &options, columns.probabilities.as_deref())?;
+        let start = Instant::now();
+        let mut session = Session::new(paths.encoder.clone())?.with_cache(Cache::usual());
+        let pool_file =
+            PoolFile::open(&mut session, paths.pool, &options, columns.probabilities.as_deref(), paths.quiet)?;
         let target_file = match paths.targets {
             Some(path) => {
                 // The file of the targets may lack columns of the pool, and labels.
@@ -130,10 +148,12 @@ impl TaskFiles {
                     .cost(None)
                     .numbers(texts(further.target_weights))
                     .access(Access::default());
-                Some(PoolFile::open(path, &options, columns.target_probabilities.as_deref())?)
+                let probabilities = columns.target_probabilities.as_deref();
+                Some(PoolFile::open(&mut session, path, &options, probabilities, paths.quiet)?)
             }
             None => None,
         };
+        let encoded = encoded(&session, &pool_file, target_file.as_ref(), start.elapsed());
         let (mut observed_rows, mut observed_points) = (Vec::new(), None);
         if let Some(path) = paths.observed {
             match RowList::open(path)?.in_order_of(pool_file.pool.side_by_side())? {
@@ -164,13 +184,14 @@ impl TaskFiles {
             groups,
             mean,
             is_normalized,
+            encoded,
         })
     }
 
     /// Says how the columns were understood: which make up the embeddings, if they were found automatically, and which
     /// numbers of the targets are ignored.
     pub fn notes(&self, options: &Options) -> Vec<String> {
-        self.found(options).into_iter().chain(self.ignored()).collect()
+        self.encoded.iter().cloned().chain(self.found(options)).chain(self.ignored()).collect()
     }
 
     fn ignored(&self) -> Option<String> {
@@ -197,9 +218,13 @@ impl TaskFiles {
             let (path, columns, shown) = (file.pool.path().display(), grouped(names.len()), shown.join(", "));
             (!names.is_empty()).then(|| {
                 let uses = options.uses().unwrap_or_default();
+                let texts = match file.pool.text_column() {
+                    Some(text) => format!("; to embed the texts in '{text}' instead, add --encoder built-in"),
+                    None => String::new(),
+                };
                 format!(
                     "{path}: the embedding consists of the {columns} columns of numbers {shown}{last}; to exclude a column, assign \
-                     it another role with {uses}"
+                     it another role with {uses}{texts}"
                 )
             })
         };
@@ -248,6 +273,45 @@ impl TaskFiles {
         task.groups = self.groups.as_deref();
         Ok(task)
     }
+}
+
+/// Returns a callback that draws a progress bar for each set of items that is embedded.
+pub fn encoding_progress(quiet: bool) -> impl FnMut(EncodingProgress) {
+    let mut bar: Option<(Bar, Instant)> = None;
+    move |EncodingProgress { kind, done, count }| {
+        let what = format!("embedding {kind}");
+        let (shown, start) = bar.get_or_insert_with(|| (Bar::counting(&what, count, quiet), Instant::now()));
+        shown.set_message(format!("{:.0} per second", done as f64 / start.elapsed().as_secs_f64().max(1e-3)));
+        shown.set(done);
+        if done == count {
+            shown.finish();
+            bar = None;
+        }
+    }
+}
+
+/// Says what was embedded, with which encoder, and how fast.
+fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time: Duration) -> Option<String> {
+    let encoder = session.encoder()?;
+    let of = |file: &PoolFile| file.items.as_ref().map_or(0, Items::len);
+    let count = of(pool) + targets.map_or(0, of);
+    let cached = match session.cached() {
+        0 => String::new(),
+        some => format!(" ({} from the cache)", grouped(some)),
+    };
+    let better = if session.is_built_in() {
+        "; it needs no weights, and a model made for the purpose is better (--encoder FOLDER)"
+    } else {
+        ""
+    };
+    Some(format!(
+        "Embedded {} {} with {} in {}{cached}, {} numbers each{better}.",
+        grouped(count),
+        encoder.kind(),
+        encoder.name(),
+        seconds(time),
+        encoder.dim()
+    ))
 }
 
 /// Returns the rows of a pool that a file names.

@@ -2,20 +2,27 @@
 #![allow(missing_docs, clippy::struct_excessive_bools)]
 
 mod arguments;
+mod cache;
 #[cfg(feature = "train")]
 mod data;
 mod demo;
+mod device;
 mod diagnose;
 mod digits;
 #[cfg(feature = "train")]
 mod embed;
+#[cfg(feature = "train")]
+mod encode;
 mod experiment;
 mod explain;
 mod files;
 #[cfg(feature = "train")]
 mod finetune;
-#[cfg(feature = "train")]
+#[cfg(any(feature = "train", feature = "label"))]
+#[cfg_attr(not(feature = "train"), allow(dead_code, reason = "training uses the rest"))]
 mod interrupt;
+#[cfg(feature = "label")]
+mod label;
 mod manual;
 mod refusal;
 mod rules;
@@ -56,12 +63,17 @@ enum Command {
     Diagnose(Box<diagnose::Arguments>),
     /// Show the few rows that explain most of what is known about each target.
     Explain(Box<explain::Arguments>),
+    /// Label the most informative rows on a page in the browser, and watch a classifier learn.
+    #[cfg(feature = "label")]
+    Label(Box<label::Arguments>),
     /// Choose rows, get their labels, fine-tune a network, and repeat (Algorithm 1).
     #[cfg(feature = "train")]
     Finetune(Box<finetune::Arguments>),
-    /// Compute embeddings of a data set with a network.
+    /// Turn texts, images or any data set into embeddings.
     #[cfg(feature = "train")]
     Embed(Box<embed::Arguments>),
+    /// Show or clear the embeddings that were kept on disk.
+    Cache(cache::Arguments),
     /// Download common data sets.
     #[cfg(feature = "train")]
     Data(data::Arguments),
@@ -106,6 +118,9 @@ fn main() -> ExitCode {
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Experiment(arguments) => experiment::run(&arguments),
+        Command::Cache(arguments) => cache::run(&arguments),
+        #[cfg(feature = "label")]
+        Command::Label(arguments) => label::run(&arguments),
         #[cfg(feature = "train")]
         Command::Data(arguments) => data::run(&arguments),
         #[cfg(feature = "train")]

@@ -85,7 +85,18 @@ impl Options {
         if let Some(error) = cause.downcast_ref::<homing_pool::Error>() {
             return error.phrase(|remedy| self.pool_words(remedy));
         }
-        #[cfg(feature = "train")]
+        if let Some(error) = cause.downcast_ref::<homing_encode::Error>() {
+            return error.phrase(|remedy| self.encoder_words(remedy));
+        }
+        #[cfg(feature = "label")]
+        if let Some(error) = cause.downcast_ref::<homing_label::Error>() {
+            return match error {
+                homing_label::Error::Core(error) => self.phrase(error),
+                homing_label::Error::Data(error) => self.phrase(error),
+                homing_label::Error::Pool(error) => self.phrase(error),
+                error => error.phrase(|remedy| self.label_words(remedy)),
+            };
+        }
         if let Some(error) = cause.downcast_ref::<homing_data::Error>() {
             return error.phrase(|remedy| self.data_words(remedy));
         }
@@ -192,8 +203,34 @@ impl Options {
         words.to_owned()
     }
 
+    /// Phrases a remedy of an encoder.
+    fn encoder_words(&self, remedy: homing_encode::Remedy) -> String {
+        use homing_encode::Remedy as Encode;
+        let (by_options, plain) = match remedy {
+            Encode::Pool(remedy) => return self.pool_words(remedy),
+            Encode::Data(remedy) => return self.data_words(remedy),
+            Encode::NameTexts => ("name it with `--text-column NAME`", "call it `text`"),
+            Encode::ChooseEncoder => ("let `--encoder built-in` embed both", "embed both with `homing embed`"),
+            Encode::ChooseBuiltIn => ("choose `--encoder built-in`", "choose `built-in`"),
+            remedy => return remedy.to_string(),
+        };
+        self.fitting(by_options.to_owned(), plain)
+    }
+
+    /// Phrases a remedy of a labelling run.
+    #[cfg(feature = "label")]
+    fn label_words(&self, remedy: homing_label::Remedy) -> String {
+        use homing_label::Remedy as Label;
+        let by_options = match remedy {
+            Label::OtherRun => "name another folder with `--run FOLDER`",
+            Label::GiveEmbeddings => "give a file with one row per example with `--embeddings FILE`",
+            Label::NameText => "name it with `--text-column NAME`",
+            remedy => return remedy.to_string(),
+        };
+        self.fitting(by_options.to_owned(), remedy)
+    }
+
     /// Phrases a remedy of a data set.
-    #[cfg(feature = "train")]
     fn data_words(&self, remedy: homing_data::Remedy) -> String {
         match remedy {
             homing_data::Remedy::Pool(remedy) => self.pool_words(remedy),
@@ -238,6 +275,9 @@ mod tests {
         let mut examples: Vec<anyhow::Error> = Vec::new();
         examples.extend(homing::Error::examples().into_iter().map(anyhow::Error::new));
         examples.extend(homing_pool::Error::examples().into_iter().map(anyhow::Error::new));
+        examples.extend(homing_encode::Error::examples().into_iter().map(anyhow::Error::new));
+        #[cfg(feature = "label")]
+        examples.extend(homing_label::Error::examples().into_iter().map(anyhow::Error::new));
         #[cfg(feature = "train")]
         {
             examples.extend(homing_data::Error::examples().into_iter().map(anyhow::Error::new));

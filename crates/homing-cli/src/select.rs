@@ -12,7 +12,8 @@ use homing::diagnose::{NothingLearned, nothing_learned};
 use homing::{Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with};
 use homing_pool::{ColumnChoice, Format, Paths, PickFormat, check_picks_writable};
 
-use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, PoolAccess};
+use crate::arguments::{ColumnArguments, EncoderArguments, LimitColumnArguments, ModelArguments, PoolAccess};
+use crate::device::upload;
 use crate::files::{FilePaths, TaskFiles, check_report, report_path};
 use crate::refusal::Options;
 use crate::terminal::{Bar, note};
@@ -71,6 +72,8 @@ pub struct Arguments {
     #[command(flatten)]
     limit_columns: LimitColumnArguments,
     #[command(flatten)]
+    encoder: EncoderArguments,
+    #[command(flatten)]
     model: ModelArguments,
 
     /// How to access a .npy or .safetensors pool: auto reads it block by block if it takes more than half of the memory,
@@ -81,6 +84,10 @@ pub struct Arguments {
     /// random part, then the picks of all parts); the last two print what they guarantee.
     #[arg(long, value_name = "HOW", default_value = "exact", help_heading = "Performance")]
     greedy: String,
+    /// Where the passes over the pool run: cpu, a GPU such as cuda:0 (cuda:0,1 for several), or auto, which uses the first GPU
+    /// for pools of at least a gigabyte that fit into its memory.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", help_heading = "Performance")]
+    device: String,
 }
 
 #[derive(Args)]
@@ -125,6 +132,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let paths = Paths::new().reads(&*arguments.pool).reads(arguments.targets.as_deref());
     let paths = paths.reads(arguments.observed.as_deref()).reads(arguments.limits.forbid.as_deref());
     let paths = arguments.roles.files().into_iter().fold(paths, Paths::reads);
+    let paths = paths.reads(arguments.encoder.path());
     let report = report_path(arguments.report.as_deref());
     paths.writes("--out", out).writes("--report", report.as_deref()).check()?;
     match out.map(check_picks_writable).transpose()? {
@@ -157,6 +165,8 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         forbid: limits.forbid.as_deref(),
         access: arguments.pool_access.into(),
         model: &arguments.model,
+        encoder: arguments.encoder.choice(),
+        quiet: arguments.quiet,
     };
     let files = TaskFiles::open(&paths, &arguments.roles, (&arguments.limit_columns).into())?;
     let columns = match out_format(arguments) {
@@ -171,9 +181,15 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let kernel = files.kernel(&arguments.model)?;
     let mut task = files.task(&arguments.model, &*kernel)?;
     task.costs = files.pool_file.pool.costs();
+    let carried = upload(&arguments.device, &task, &plan)?;
+    let uploading = start.elapsed() - reading;
+    let mut carried_task = task;
+    if let Some(pool) = carried.pool() {
+        carried_task.pool = pool.embeddings().into();
+    }
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();
-    let selection = select_with(&task, &plan, |progress| {
+    let selection = select_with(&carried_task, &plan, |progress| {
         bar.show_pick(progress);
         ControlFlow::Continue(())
     })?;
@@ -192,6 +208,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         note(outcome.times(reporting));
         outcome.places().into_iter().for_each(note);
         warning.into_iter().for_each(note);
+        carried.note(uploading).into_iter().for_each(note);
         plan.greedy.guarantee(&task, &plan).into_iter().for_each(note);
     }
     if arguments.verbose {

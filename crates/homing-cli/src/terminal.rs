@@ -1,10 +1,11 @@
 //! Progress, tables and notes in the terminal.
 
+use std::cell::Cell;
+#[cfg(feature = "train")]
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
-#[cfg(feature = "train")]
-use std::{cell::Cell, ffi::OsStr, time::Instant};
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
@@ -18,19 +19,16 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// A progress bar on standard error if that is a terminal. Otherwise, a bar that counts prints a line now and then.
 pub struct Bar {
     bar: ProgressBar,
-    #[cfg(feature = "train")]
     lines: Option<Lines>,
 }
 
 /// Prints a line per tenth of the work, and at least one per minute.
-#[cfg(feature = "train")]
 struct Lines {
     what: String,
     /// The tenths that the last line reported, and when it was printed.
     last: Cell<(u64, Instant)>,
 }
 
-#[cfg(feature = "train")]
 impl Lines {
     /// Minimum time between two lines for tenths.
     const LEAST: Duration = Duration::from_secs(2);
@@ -57,14 +55,9 @@ impl Bar {
         let bar = ProgressBar::with_draw_target(Some(count as u64), target);
         let style = ProgressStyle::with_template("choosing {bar:32} {pos}/{len} {msg} {eta} left");
         bar.set_style(style.expect("a fixed template"));
-        Self {
-            bar,
-            #[cfg(feature = "train")]
-            lines: None,
-        }
+        Self { bar, lines: None }
     }
 
-    #[cfg(feature = "train")]
     pub fn counting(what: &str, count: usize, quiet: bool) -> Self {
         let mut bar = Self::new(count, quiet);
         let style = ProgressStyle::with_template(&format!("{what} {{bar:24}} {{pos}}/{{len}} {{msg}} {{eta}} left"));
@@ -75,12 +68,10 @@ impl Bar {
     }
 
     /// Sets the text next to the count.
-    #[cfg(feature = "train")]
     pub fn set_message(&self, message: String) {
         self.bar.set_message(message);
     }
 
-    #[cfg(feature = "train")]
     pub fn set(&self, done: usize) {
         self.bar.set_position(done as u64);
         self.lines.iter().for_each(|lines| lines.print_if_due(&self.bar));

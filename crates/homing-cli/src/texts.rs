@@ -1,11 +1,12 @@
-//! Texts of rows and targets, by which people recognise them.
+//! Texts and pictures of rows and targets, by which people recognise them.
 
 use std::collections::HashMap;
 
 use anyhow::Result;
 use homing_pool::Pool;
+use homing_report::Thumbnail;
 
-use crate::files::TaskFiles;
+use crate::files::{PoolFile, TaskFiles};
 use crate::terminal::{cell, clipped};
 
 /// Maximum number of characters of a text that are kept.
@@ -54,6 +55,38 @@ impl RowTexts {
             None => id,
         }
     }
+}
+
+/// Pictures of some rows of the pool and of some targets, if they are images.
+#[derive(Default)]
+pub struct RowPictures {
+    rows: HashMap<usize, Thumbnail>,
+    targets: HashMap<usize, Thumbnail>,
+}
+
+/// Maximum number of rows, and of targets, that a report shows pictures of. Each takes about four kilobytes.
+const MOST_PICTURES: usize = 300;
+
+impl RowPictures {
+    /// Makes the pictures of these rows and targets; of many, those of the first.
+    pub fn read(files: &TaskFiles, rows: &[usize], targets: &[usize]) -> Result<Self> {
+        let of_targets = files.target_file.as_ref().map(|file| pictures(file, targets)).transpose()?;
+        Ok(Self { rows: pictures(&files.pool_file, rows)?, targets: of_targets.unwrap_or_default() })
+    }
+
+    pub fn row(&self, row: usize) -> Option<Thumbnail> {
+        self.rows.get(&row).cloned()
+    }
+
+    pub fn target(&self, target: usize) -> Option<Thumbnail> {
+        self.targets.get(&target).cloned()
+    }
+}
+
+fn pictures(file: &PoolFile, rows: &[usize]) -> Result<HashMap<usize, Thumbnail>> {
+    let Some(items) = &file.items else { return Ok(HashMap::new()) };
+    let picture = |&row: &usize| Some(items.thumbnail(row)?.map(|file| (row, Thumbnail::Jpeg(file))));
+    Ok(rows.iter().take(MOST_PICTURES).filter_map(picture).collect::<Result<_, _>>()?)
 }
 
 /// Returns a text in quotes, as one line of at most `width` characters.

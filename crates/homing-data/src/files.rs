@@ -29,6 +29,15 @@ const BLOCK: u64 = 512;
 /// Memory that unpacking .xz may take.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
 
+/// Where an image is, as it is stored.
+#[derive(Clone, Debug)]
+pub enum StoredImage {
+    /// A file on the disk.
+    File(PathBuf),
+    /// The bytes of an image file.
+    Bytes(Bytes),
+}
+
 /// A file that can be read.
 #[derive(Clone, Debug)]
 pub(crate) struct ListedFile {
@@ -41,11 +50,24 @@ pub(crate) struct ListedFile {
 }
 
 impl ListedFile {
+    /// Returns the file at `path`.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { name: path.to_string_lossy().into_owned(), path, packed: None }
+    }
+
     /// Returns the bytes of the file as they are stored.
     pub(crate) fn bytes(&self) -> Result<Bytes> {
         match &self.packed {
             Some(bytes) => Ok(bytes.clone()),
             None => Ok(map(&self.path)?),
+        }
+    }
+
+    /// Returns where the file is.
+    pub(crate) fn stored(&self) -> StoredImage {
+        match &self.packed {
+            Some(bytes) => StoredImage::Bytes(bytes.clone()),
+            None => StoredImage::File(self.path.clone()),
         }
     }
 

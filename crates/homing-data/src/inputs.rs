@@ -8,7 +8,7 @@ use half::f16;
 use homing_pool::Pool;
 use rayon::prelude::*;
 
-use crate::files::ListedFile;
+use crate::files::{ListedFile, StoredImage};
 use crate::picture::{self, Picture};
 use crate::resize::{self, fit};
 use crate::{Error, Result};
@@ -38,6 +38,17 @@ enum InputStore {
     Pool(Arc<Pool>),
     /// Images that are decoded when they are read.
     Files(Arc<Vec<ListedFile>>),
+}
+
+/// An image with its pixels row by row, each with red, green and blue from 0 to 255.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RgbPixels {
+    /// Number of pixels per row.
+    pub width: usize,
+    /// Number of rows.
+    pub height: usize,
+    /// 3 × width × height numbers.
+    pub pixels: Vec<u8>,
 }
 
 impl Inputs {
@@ -78,6 +89,13 @@ impl Inputs {
     /// Creates inputs from image files. They have the given shape, or will be resized to it if it is square.
     pub(crate) fn files(shape: [usize; 3], files: Vec<ListedFile>) -> Self {
         Self { shape: shape.to_vec(), values: InputStore::Files(Arc::new(files)) }
+    }
+
+    /// Creates inputs from the image files at `paths`, with three channels, resized to `size` × `size` pixels when they are read.
+    pub fn image_files(paths: impl IntoIterator<Item = PathBuf>, size: usize) -> Result<Self> {
+        check_size(size)?;
+        let files = paths.into_iter().map(ListedFile::at).collect();
+        Ok(Self::files([3, size, size], files))
     }
 
     /// Resizes the images to `size` × `size` pixels when they are read.
@@ -250,6 +268,39 @@ impl Inputs {
         Ok(hash.finalize().to_hex().to_string())
     }
 
+    /// Returns the image of `row` as it is stored, in colours.
+    pub fn rgb(&self, row: usize) -> Result<RgbPixels> {
+        self.check(&[row])?;
+        self.image()?;
+        let picture = match &self.values {
+            InputStore::Files(files) => picture::decode(&files[row].path, &files[row].bytes()?, 3)?,
+            _ => self.picture(row)?,
+        };
+        let [channels, height, width] = picture.shape;
+        if !matches!(channels, 1 | 3) {
+            return Err(Error::NotImages { shape: picture.shape.to_vec() });
+        }
+        let plane = |channel: usize| &picture.pixels[channel % channels * height * width..][..height * width];
+        let planes = [plane(0), plane(1), plane(2)];
+        let pixels = (0..height * width).flat_map(|at| planes.map(|plane| plane[at])).collect();
+        Ok(RgbPixels { width, height, pixels })
+    }
+
+    /// Returns a hash of the image of `row` as it is stored, which is equal for equal images only.
+    pub fn content(&self, row: usize) -> Result<[u8; 32]> {
+        self.check(&[row])?;
+        match &self.values {
+            InputStore::Files(files) => Ok(*blake3::hash(&files[row].bytes()?).as_bytes()),
+            InputStore::Pixels { pixels, stored } => {
+                let size = stored.iter().product::<usize>();
+                let mut hash = Hasher::new();
+                stored.iter().for_each(|&extent| _ = hash.update(&(extent as u64).to_le_bytes()));
+                Ok(*hash.update(&pixels[row * size..(row + 1) * size]).finalize().as_bytes())
+            }
+            _ => Err(Error::NotImages { shape: self.shape.clone() }),
+        }
+    }
+
     /// Returns the image of `row` as a PNG with sides of at most 96 pixels, for display.
     pub fn thumbnail(&self, row: usize) -> Result<Vec<u8>> {
         self.check(&[row])?;
@@ -264,6 +315,16 @@ impl Inputs {
             };
         }
         picture.png()
+    }
+
+    /// Returns the image of `row` in its full size: the path of its file, the bytes of a file in an archive, or pixels as a PNG.
+    pub fn stored_image(&self, row: usize) -> Result<StoredImage> {
+        self.check(&[row])?;
+        self.image()?;
+        match &self.values {
+            InputStore::Files(files) => Ok(files[row].stored()),
+            _ => Ok(StoredImage::Bytes(self.picture(row)?.png()?.into())),
+        }
     }
 
     fn check(&self, rows: &[usize]) -> Result<()> {

@@ -26,7 +26,9 @@ pub use dataset::{Data, Dataset};
 pub use error::{Error, ImageSize, Remedy, Result};
 #[cfg(feature = "fetch")]
 pub use fetch::{Download, DownloadProgress, SETS, downloads, fetch, fetch_files};
-pub use inputs::Inputs;
+pub use files::StoredImage;
+pub use inputs::{Inputs, RgbPixels};
 pub use memory::fits_memory;
 pub use open::{open, open_bytes};
 pub use options::OpenOptions;
+pub use picture::is_named as is_image_name;

@@ -22,7 +22,7 @@ const MOST_PIXELS: u64 = 1 << 28;
 pub(crate) const EXTENSIONS: [&str; 4] = ["png", "jpg", "jpeg", "webp"];
 
 /// Whether a file of this name counts as an image.
-pub(crate) fn is_named(name: &str) -> bool {
+pub fn is_named(name: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str()))
 }

@@ -58,7 +58,7 @@ pub fn embedding_column(schema: &Schema, name: Option<&str>) -> Result<usize> {
     let options = ReadOptions::default().embedding(name.map(str::to_owned));
     match Layout::choose(path, &columns, &options)?.embedding {
         Embedding::Column(position) => Ok(position),
-        Embedding::Wide(_) => Err(no_embedding(path, &columns)),
+        Embedding::Wide(_) | Embedding::Computed => Err(no_embedding(path, &columns)),
     }
 }
 
@@ -150,6 +150,7 @@ impl ArrowTable {
         match embedding {
             Embedding::Column(position) => columns.rows(*position, embeddings, budget)?,
             Embedding::Wide(positions) => columns.wide(positions, embeddings, budget)?,
+            Embedding::Computed => embeddings.extend(path, row, 1, &vec![0.0_f32; batch.num_rows()], budget)?,
         }
         if let Some(position) = probabilities {
             columns.rows(*position, classes, budget)?;

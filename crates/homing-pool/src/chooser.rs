@@ -49,8 +49,8 @@ pub const TEXT_NAMES: [&str; 25] = [
     "completion",
 ];
 
-/// Usual names of columns that say where an image or another file is.
-const PATH_NAMES: [&str; 9] =
+/// Usual names of columns that say where an image or another file is. Upper and lower case do not matter.
+pub const PATH_NAMES: [&str; 9] =
     ["path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path", "url"];
 
 /// Usual names of columns of labels that are only copied, unlike [`LABEL_NAMES`].
@@ -154,6 +154,17 @@ impl<'a> ColumnChooser<'a> {
         let is_text = |&position: &usize| self.columns[position].role == Role::Text;
         let find = |usual: &&str| (0..names.len()).filter(is_text).find(|&position| names[position] == *usual);
         TEXT_NAMES.iter().chain(&PATH_NAMES).find_map(find)
+    }
+
+    /// Returns the only column of texts that has no other use.
+    pub(crate) fn only_text(&self, taken: &[Option<usize>]) -> Option<usize> {
+        let is_free = |&position: &usize| {
+            let Column { name, role, kind } = &self.columns[position];
+            *role == Role::Text && kind != BLANK && !taken.contains(&Some(position)) && !is_index(name)
+        };
+        let is_label = |&position: &usize| is_usual_column(&self.columns[position].name);
+        let free: Vec<usize> = (0..self.columns.len()).filter(is_free).filter(|at| !is_label(at)).collect();
+        if let [only] = free[..] { Some(only) } else { None }
     }
 
     fn named(&self, name: &str) -> Result<usize> {

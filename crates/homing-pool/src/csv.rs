@@ -85,7 +85,7 @@ fn read(path: &Path, bytes: &Bytes, separator: Option<u8>, options: &ReadOptions
     let mut unclear = UnclearColumns::new(path, &columns, &layout, options);
     // In a table separated by commas, a decimal comma stands in quotes. Texts may contain such cells, and they matter only if
     // number columns are the embedding.
-    if records.separator != b',' || unclear.wide {
+    if (records.separator != b',' && !options.computed) || unclear.wide {
         refuse_decimal_commas(path, &columns, &layout)?;
     }
     unclear.refuse_mixed(&sample)?;
@@ -237,6 +237,7 @@ impl TextTable<'_> {
                 let values = positions.iter().map(|&i| cells.number(i)).collect::<Result<Vec<f64>>>()?;
                 embeddings.push(path, self.row, &values, budget)?;
             }
+            Embedding::Computed => embeddings.push(path, self.row, &[0.0], budget)?,
         }
         if let Some(position) = layout.probabilities {
             cells.list(position, probabilities, budget)?;

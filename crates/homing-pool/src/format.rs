@@ -123,6 +123,11 @@ impl Format {
         self.reader().shard.is_some()
     }
 
+    /// Whether files of this format are tables, whose columns may hold texts.
+    pub fn is_table(self) -> bool {
+        matches!(self, Format::Parquet | Format::Arrow | Format::Csv | Format::Tsv | Format::Jsonl)
+    }
+
     pub(crate) fn is_used_in_place(self) -> bool {
         self.reader().in_place
     }

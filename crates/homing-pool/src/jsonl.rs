@@ -153,7 +153,11 @@ fn objects(
 ) -> Result<Contents> {
     let columns: Vec<Column> = first.as_object().into_iter().flatten().map(field_column).collect();
     let layout = Layout::choose(path, &columns, options)?;
-    let Embedding::Column(embedding) = layout.embedding else { return Err(no_embedding(path, &columns)) };
+    let embedding = match layout.embedding {
+        Embedding::Column(position) => Some(position),
+        Embedding::Computed => None,
+        Embedding::Wide(_) => return Err(no_embedding(path, &columns)),
+    };
     let mut builder = TableBuilder::new(&layout);
     let mut table = TableColumns::new(columns.clone(), &layout);
     for (row, line) in std::iter::once(Ok(first)).chain(rest).enumerate() {
@@ -164,7 +168,8 @@ fn objects(
         }
         let fields = Fields { path, columns: &columns, row, object };
         let TableBuilder { embeddings, probabilities, ids, groups, labels, numbers, budget } = &mut builder;
-        embeddings.push(path, row, &fields.list(embedding)?, budget)?;
+        let values = embedding.map_or_else(|| Ok(vec![0.0]), |position| fields.list(position))?;
+        embeddings.push(path, row, &values, budget)?;
         if let Some(position) = layout.probabilities {
             probabilities.push(path, row, &fields.list(position)?, budget)?;
         }

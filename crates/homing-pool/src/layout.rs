@@ -1,5 +1,6 @@
 //! Layout of a file: which columns are the embeddings, the ids and so on.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use crate::chooser::{ColumnChooser, IDS, LABELS, SCALAR, TEXTS, is_index};
@@ -41,6 +42,8 @@ pub(crate) enum Embedding {
     Column(usize),
     /// Several columns of numbers, side by side.
     Wide(Vec<usize>),
+    /// None: the embeddings will be computed from other columns.
+    Computed,
 }
 
 /// Positions of the columns to read.
@@ -75,6 +78,7 @@ impl Layout {
         let label = chooser.requested(options.label.as_ref().filter(exists), &SCALAR, LABELS)?;
         let requested_text = chooser.requested(options.text.as_ref().filter(exists), &SCALAR, TEXTS)?;
         let text = requested_text.or_else(|| chooser.found_text());
+        let text = text.or_else(|| chooser.only_text(&[id, group, label]).filter(|_| options.computed));
         let mut numbers = Vec::new();
         let cost = options.cost.iter().map(|name| (name, "costs are numbers"));
         for (name, expected) in cost.chain(options.numbers.iter().map(|name| (name, "a column of numbers is needed"))) {
@@ -88,25 +92,24 @@ impl Layout {
         let mut taken: Vec<usize> = [probabilities, id, group, label, requested_text].into_iter().flatten().collect();
         taken.extend(numbers.iter().map(|&(_, position)| position));
         let embedding = match &options.embedding {
+            _ if options.computed => Embedding::Computed,
             Some(name) => Embedding::Column(chooser.asked_embedding(name)?),
             None => chooser.found_embedding(&taken, &options.side_by_side)?,
         };
-        let side_by_side = match &embedding {
-            Embedding::Column(_) => Vec::new(),
-            Embedding::Wide(positions) => positions.iter().map(|&i| columns[i].name.clone()).collect(),
+        let wide: &[usize] = match &embedding {
+            Embedding::Column(_) | Embedding::Computed => &[],
+            Embedding::Wide(positions) => positions,
         };
-        let ignored = |(i, column): &(usize, &Column)| {
-            column.role == Role::Number
-                && !taken.contains(i)
-                && !is_index(&column.name)
-                && !side_by_side.contains(&column.name)
-        };
-        let named = !options.side_by_side.is_empty() && !side_by_side.is_empty();
-        let ignored_numbers = if named {
-            columns.iter().enumerate().filter(ignored).map(|(_, column)| column.name.clone()).collect()
-        } else {
-            Vec::new()
-        };
+        let side_by_side: Vec<String> = wide.iter().map(|&i| columns[i].name.clone()).collect();
+        let mut ignored_numbers = Vec::new();
+        if !options.side_by_side.is_empty() && !wide.is_empty() {
+            let used: HashSet<usize> = wide.iter().chain(&taken).copied().collect();
+            let ignored = |(i, column): &(usize, &Column)| {
+                column.role == Role::Number && !used.contains(i) && !is_index(&column.name)
+            };
+            let ignored = columns.iter().enumerate().filter(ignored);
+            ignored_numbers.extend(ignored.map(|(_, column)| column.name.clone()));
+        }
         let blank_labels = options.blank_labels;
         Ok(Self {
             embedding,
@@ -130,6 +133,8 @@ impl Layout {
         match &self.embedding {
             Embedding::Column(position) => positions.push(*position),
             Embedding::Wide(wide) => positions.extend(wide),
+            // A batch without columns would not say how many rows it has.
+            Embedding::Computed => positions.push(self.text.unwrap_or(0)),
         }
         positions.sort_unstable();
         positions.dedup();
@@ -138,6 +143,7 @@ impl Layout {
             embedding: match self.embedding {
                 Embedding::Column(position) => Embedding::Column(new(position)),
                 Embedding::Wide(wide) => Embedding::Wide(wide.into_iter().map(new).collect()),
+                Embedding::Computed => Embedding::Computed,
             },
             probabilities: self.probabilities.map(new),
             id: self.id.map(new),

@@ -45,6 +45,7 @@ fn read(path: &Path, store: &Store, options: &ReadOptions) -> Result<Contents> {
         columns: RowColumns::default(),
         side_by_side: Vec::new(),
         ignored_numbers: Vec::new(),
+        in_memory: None,
         table: TableColumns::default(),
     })
 }

@@ -51,6 +51,8 @@ pub struct ReadOptions {
     pub numbers: Vec<String>,
     /// Column with one list of class probabilities per row.
     pub probabilities: Option<String>,
+    /// Whether the embeddings are computed from other columns, so that the file needs none ([`Table`](crate::Table) sets this).
+    pub(crate) computed: bool,
     /// How the numbers of a `.npy` or `.safetensors` file are accessed.
     pub access: Access,
 }

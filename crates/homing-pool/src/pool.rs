@@ -51,6 +51,8 @@ pub(crate) struct Contents {
     pub(crate) ignored_numbers: Vec<String>,
     /// All columns of the file, if they have names.
     pub(crate) table: TableColumns,
+    /// Values of the columns of a table that is no file, in the order of the columns.
+    pub(crate) in_memory: Option<Vec<Vec<String>>>,
 }
 
 /// Number of bytes at the start of a file that identify its format.
@@ -59,11 +61,11 @@ pub(crate) const FORMAT_BYTES: u64 = 4096;
 /// Matrix of embeddings from a file, with the columns that were read along with it.
 #[derive(Debug)]
 pub struct Pool {
-    path: PathBuf,
-    format: Format,
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
     /// Name of the column of costs.
-    cost: Option<String>,
-    contents: Box<Contents>,
+    pub(crate) cost: Option<String>,
+    pub(crate) contents: Box<Contents>,
 }
 
 impl Pool {
@@ -202,7 +204,13 @@ impl Pool {
         if columns.is_empty() || rows.is_empty() {
             return ValueReader::new(&[], &[]).finish(&self.path);
         }
-        if self.path.is_dir() {
+        if let Some(values) = &self.contents.in_memory {
+            let position = |name: &String| self.contents.table.position(&self.path, name);
+            let positions = reader.names.iter().map(position).collect::<Result<Vec<usize>>>()?;
+            while let Some(row) = reader.next_row() {
+                reader.push_texts(&self.path, positions.iter().map(|&position| &*values[position][row]))?;
+            }
+        } else if self.path.is_dir() {
             shards::read_values(&self.path, &mut reader)?;
         } else {
             (self.format.reader().values)(&self.path, &map(&self.path)?, &mut reader)?;

@@ -135,7 +135,7 @@ impl TableBuilder {
             probabilities,
         };
         let (side_by_side, ignored_numbers) = (layout.side_by_side.clone(), layout.ignored_numbers.clone());
-        Ok(Contents { embeddings, columns, side_by_side, ignored_numbers, table })
+        Ok(Contents { embeddings, columns, side_by_side, ignored_numbers, table, in_memory: None })
     }
 }
 

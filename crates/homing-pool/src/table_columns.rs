@@ -56,6 +56,7 @@ impl TableColumns {
         let mut numbers = match &layout.embedding {
             Embedding::Column(position) => vec![*position],
             Embedding::Wide(positions) => positions.clone(),
+            Embedding::Computed => Vec::new(),
         };
         numbers.extend(layout.probabilities);
         numbers.sort_unstable();
@@ -67,6 +68,12 @@ impl TableColumns {
     pub(crate) fn without(self, other_shapes: Vec<usize>) -> Self {
         let text = self.text.filter(|text| !other_shapes.contains(text));
         Self { other_shapes, text, ..self }
+    }
+
+    /// Returns the columns of a table of texts in memory.
+    pub(crate) fn in_memory(names: &[String], text: Option<usize>) -> Self {
+        let column = |name: &String| Column { name: name.clone(), role: Role::Text, kind: "text".to_owned() };
+        Self { columns: names.iter().map(column).collect(), text, ..Self::default() }
     }
 
     /// Returns the name of the column of texts.
@@ -111,8 +118,7 @@ impl TableColumns {
             ColumnChoice::Named(wanted) => {
                 let mut chosen: Vec<String> = Vec::new();
                 for name in wanted {
-                    let position = self.columns.iter().position(|column| column.name == *name);
-                    let position = position.ok_or_else(|| self.no_column(path, name))?;
+                    let position = self.position(path, name)?;
                     if self.other_shapes.contains(&position) {
                         let (path, name) = (path.to_owned(), quoted(name));
                         let kind = self.columns[position].kind.clone();
@@ -126,6 +132,12 @@ impl TableColumns {
                 Ok(chosen)
             }
         }
+    }
+
+    /// Returns the position of the column called `name`.
+    pub(crate) fn position(&self, path: &Path, name: &str) -> Result<usize> {
+        let position = self.columns.iter().position(|column| column.name == name);
+        position.ok_or_else(|| self.no_column(path, name))
     }
 
     pub(crate) fn no_column(&self, path: &Path, name: &str) -> Error {

@@ -268,7 +268,7 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
         probabilities = Some(matrix);
     }
     let columns = RowColumns { ids, groups, labels, numbers, probabilities };
-    Ok(Contents { embeddings, columns, side_by_side: Vec::new(), ignored_numbers: Vec::new(), table })
+    Ok(Contents { embeddings, columns, side_by_side: Vec::new(), ignored_numbers: Vec::new(), table, in_memory: None })
 }
 
 /// Reads values of arrays with one text or number per row.

@@ -38,6 +38,10 @@ pub struct ReportPage<'a> {
     target_count: usize,
     target_texts: &'a BTreeMap<usize, String>,
     guarantees: Option<&'a Guarantees>,
+    /// Whether pictures are photos.
+    photos: bool,
+    /// Targets that have a picture.
+    pictured: BTreeMap<usize, bool>,
     /// Pictures of the targets that have one, for the cells that name targets.
     pictures: Vec<(usize, &'a Thumbnail)>,
 }
@@ -107,8 +111,15 @@ pub fn page(report: &Report) -> ReportPage<'_> {
         target_count: report.targets.len(),
         target_texts: &report.target_texts,
         guarantees: report.guarantees.as_ref(),
+        photos: thumbnails(report).any(Thumbnail::is_photo),
+        pictured: report.targets.iter().filter(|line| line.thumbnail.is_some()).map(|line| (line.row, true)).collect(),
         pictures: report.targets.iter().filter_map(|target| Some((target.row, target.thumbnail.as_ref()?))).collect(),
     }
+}
+
+fn thumbnails(report: &Report) -> impl Iterator<Item = &Thumbnail> {
+    let picks = report.picks.iter().filter_map(|pick| pick.thumbnail.as_ref());
+    picks.chain(report.targets.iter().filter_map(|target| target.thumbnail.as_ref()))
 }
 
 fn information_chart(report: &Report) -> Option<Chart> {

@@ -17,7 +17,7 @@ fn report(picks: usize) -> Report {
                 example: Some(SimilarRow { row: 2, id: "twin".into(), text: None, similarity: 0.99 }),
             }),
         }),
-        thumbnail: Some(Thumbnail([3; 64])),
+        thumbnail: Some(Thumbnail::Digit([3; 64])),
         ..PickLine::default()
     };
     let spread = |n: usize| [(n as f32 * 0.7).sin(), (n as f32 * 1.3).cos()];

@@ -6,15 +6,28 @@ const SIDE: usize = 8;
 const INK: [u8; 3] = [0x22, 0x1c, 0x1a];
 const PAPER: [u8; 3] = [0xff, 0xff, 0xff];
 
-/// A picture of 8 × 8 pixels, row by row from the top left, with values from 0 (paper) to 16 (ink).
+/// A small picture.
 #[derive(Debug, Clone)]
-pub struct Thumbnail(pub [u8; SIDE * SIDE]);
+pub enum Thumbnail {
+    /// A digit of 8 × 8 pixels, row by row from the top left, with values from 0 (paper) to 16 (ink).
+    Digit([u8; SIDE * SIDE]),
+    /// A photo, as the contents of a JPEG file.
+    Jpeg(Vec<u8>),
+}
 
 impl Thumbnail {
-    /// Encodes the picture as a BMP file with 4 bits per pixel and the old 12-byte header.
-    ///
-    /// The file has 106 bytes and needs no checksum, and every browser reads it.
+    /// Whether the picture is a photo, which is shown larger and keeps its colours on dark pages.
+    pub(crate) fn is_photo(&self) -> bool {
+        matches!(self, Thumbnail::Jpeg(_))
+    }
+
+    /// Returns the picture as the address of an image. A digit becomes a BMP file with 4 bits per pixel and the old 12-byte header,
+    /// which has 106 bytes and needs no checksum, and which every browser reads.
     fn data_uri(&self) -> String {
+        let pixels = match self {
+            Thumbnail::Jpeg(file) => return format!("data:image/jpeg;base64,{}", base64(file)),
+            Thumbnail::Digit(pixels) => pixels,
+        };
         let mut file = b"BM".to_vec();
         // File length, a reserved field, offset of the pixels, length of the header that follows.
         file.extend([106_u32, 0, 74, 12].into_iter().flat_map(u32::to_le_bytes));
@@ -24,7 +37,7 @@ impl Thumbnail {
             |level: u16, paper: u8, ink: u8| ((u16::from(paper) * (15 - level) + u16::from(ink) * level) / 15) as u8;
         file.extend((0..16).flat_map(|level| [0, 1, 2].map(|channel| blend(level, PAPER[channel], INK[channel]))));
         let level = |pixel: u8| pixel.min(16) * 15 / 16;
-        let rows_from_below = self.0.chunks(SIDE).rev();
+        let rows_from_below = pixels.chunks(SIDE).rev();
         file.extend(rows_from_below.flat_map(|row| row.chunks(2).map(|two| level(two[0]) << 4 | level(two[1]))));
         format!("data:image/bmp;base64,{}", base64(&file))
     }
@@ -64,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_picture_is_short_and_no_pixel_is_out_of_range() {
-        assert!(Thumbnail([16; 64]).data_uri().len() < 170);
-        assert_eq!(Thumbnail([16; 64]).data_uri(), Thumbnail([255; 64]).data_uri());
+        assert!(Thumbnail::Digit([16; 64]).data_uri().len() < 170);
+        assert_eq!(Thumbnail::Digit([16; 64]).data_uri(), Thumbnail::Digit([255; 64]).data_uri());
     }
 }

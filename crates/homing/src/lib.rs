@@ -70,6 +70,7 @@ pub mod last_layer;
 mod law;
 pub mod rules;
 mod select;
+pub mod shard;
 mod task;
 pub mod theory;
 

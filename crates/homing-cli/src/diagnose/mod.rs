@@ -13,7 +13,7 @@ use homing_pool::{Access, NumberTable, Paths, Pool, write_beside};
 use homing_report::diagnosis::{Names, plain_advice, render};
 use serde::Serialize;
 
-use crate::arguments::{ColumnArguments, ModelArguments, file_of};
+use crate::arguments::{ColumnArguments, EncoderArguments, ModelArguments, file_of};
 use crate::files::{FilePaths, FurtherColumns, TaskFiles, check_report, picked_rows, report_path};
 use crate::refusal::Options;
 use crate::terminal::{self, OutputFormat, Steps, grouped, note};
@@ -60,6 +60,8 @@ pub struct Arguments {
     #[command(flatten)]
     columns: ColumnArguments,
     #[command(flatten)]
+    encoder: EncoderArguments,
+    #[command(flatten)]
     model: ModelArguments,
 }
 
@@ -68,6 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let paths = paths.reads(arguments.picks.as_deref()).reads(arguments.observed.as_deref());
     let paths = arguments.columns.files().into_iter().fold(paths, Paths::reads);
     let paths = paths.reads(arguments.values.as_deref().and_then(file_of));
+    let paths = paths.reads(arguments.encoder.path());
     let report = report_path(arguments.report.as_deref());
     paths.writes("--report", report.as_deref()).check()?;
     check_report(report.as_deref())?;
@@ -92,6 +95,8 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         forbid: None,
         access: Access::Auto,
         model: &arguments.model,
+        encoder: arguments.encoder.choice(),
+        quiet: arguments.quiet,
     };
     let files = TaskFiles::open(
         &paths,

@@ -1,7 +1,7 @@
 //! The arguments of `homing finetune`, and the run that they describe.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, FromArgMatches};
@@ -47,8 +47,8 @@ pub struct RunOptions {
     data: Option<PathBuf>,
     #[command(flatten)]
     open: DataOptions,
-    /// Labels of the pool: a file with one label per row, or a CSV table with the columns id (or index) and label; the table
-    /// may be incomplete; the run stops when a pick has no label, and you can add it and resume.
+    /// Labels of the pool: a file with one label per row, a CSV table with the columns id (or index) and label, or the folder of
+    /// a run of `homing label`; the labels may be incomplete; the run stops when a pick has no label, and you can add it and resume.
     #[arg(long, value_name = "FILE", conflicts_with = "ask", help_heading = "Data")]
     labels: Option<PathBuf>,
     /// Ask a person at the terminal for each label and offer the classes of --task.
@@ -212,12 +212,21 @@ impl DataOptions {
     }
 }
 
+/// Returns the file of labels: the one that was named, or that of the labelling run in the folder that was named.
+fn label_table(named: &Path) -> Result<PathBuf> {
+    #[cfg(feature = "label")]
+    if homing_label::is_run(named) {
+        return Ok(homing_label::write_label_table(named)?);
+    }
+    Ok(named.to_owned())
+}
+
 impl RunOptions {
     /// Returns the run that was typed, after checking that every setting is in its range.
     pub fn spec(&self) -> Result<RunSpec> {
         let labels = match &self.labels {
             _ if self.ask => LabelSource::Person,
-            Some(path) => LabelSource::File(path.clone()),
+            Some(path) => LabelSource::File(label_table(path)?),
             None => LabelSource::Data,
         };
         let random = || if labels == LabelSource::Person { Vec::new() } else { vec!["random".to_owned()] };

@@ -12,7 +12,7 @@ use homing_report::{self as report, Findings, Provenance, Report, RowDetails};
 use super::Arguments;
 use crate::files::TaskFiles;
 use crate::terminal::{self, SHOWN_PICKS, grouped, peak_memory, peak_memory_bytes, picks_table, seconds, short};
-use crate::texts::RowTexts;
+use crate::texts::{RowPictures, RowTexts};
 
 /// Durations of the two parts of the work.
 #[derive(Clone, Copy)]
@@ -98,6 +98,7 @@ impl Outcome<'_> {
         };
         let findings = Findings::new(task, selection, plan.seed)?;
         let texts = RowTexts::read(files, &findings.rows(), &findings.target_rows())?;
+        let pictures = RowPictures::read(files, &selection.rows(), &findings.target_rows())?;
         let details = RowDetails {
             id: &|row| files.pool_file.id(row),
             target_id: &|row| files.target_file.as_ref().map(|file| file.id(row)),
@@ -105,8 +106,8 @@ impl Outcome<'_> {
             target_text: &|row| texts.target(row),
             label: &|row| pool.labels().map(|labels| labels[row].clone()),
             group: &|row| pool.groups().map(|groups| groups[row].clone()),
-            thumbnail: &|_| None,
-            target_thumbnail: &|_| None,
+            thumbnail: &|row| pictures.row(row),
+            target_thumbnail: &|row| pictures.target(row),
         };
         let report = Report::of_findings(&findings, provenance, &details);
         let page = report::render(&report)?;

@@ -24,6 +24,7 @@ from homing import theory
 from homing._diagnose import Diagnosis, diagnose
 from homing._homing import __version__
 from homing._homing import rules as _rules
+from homing._label_run import LabelRun
 from homing._progress import Pick
 from homing._retriever import Retrieval, Retriever
 from homing._select import select
@@ -59,6 +60,7 @@ __all__ = [
     "Diagnosis",
     "Explanation",
     "Inputs",
+    "LabelRun",
     "Options",
     "Pick",
     "PickReasons",

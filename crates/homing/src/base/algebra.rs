@@ -54,6 +54,8 @@ pub(crate) fn norm(x: &[f64]) -> f64 {
 }
 
 /// y += a·x.
+#[allow(clippy::inline_always)] // as for `dot`
+#[inline(always)]
 pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;

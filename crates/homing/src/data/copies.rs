@@ -1,5 +1,7 @@
 //! Copies of pool rows.
 
+use std::ops::Range;
+
 use pulp::Arch;
 use rayon::prelude::*;
 
@@ -7,7 +9,7 @@ use crate::base::algebra::dot;
 use crate::{Embeddings, Points, Result};
 
 /// Rows that one thread processes at a time.
-const SHARE: usize = 256;
+const SHARE: usize = 64;
 
 /// Copies of rows, row-major, in the narrowest format that holds them exactly.
 #[derive(Clone)]
@@ -26,6 +28,24 @@ impl RowCopies {
                 RowCopies::Single(points)
             }
             pool => RowCopies::Double(pool.gather(rows)),
+        }
+    }
+
+    /// Returns the copies at some positions, row-major.
+    pub fn read(&self, places: Range<usize>, dim: usize) -> Vec<f64> {
+        let range = places.start * dim..places.end * dim;
+        match self {
+            RowCopies::Single(points) => points[range].iter().map(|&x| f64::from(x)).collect(),
+            RowCopies::Double(points) => points[range].to_vec(),
+        }
+    }
+
+    /// Returns whether the copies at two positions hold the same numbers.
+    pub fn are_equal(&self, a: usize, b: usize, dim: usize) -> bool {
+        let (a, b) = (a * dim..(a + 1) * dim, b * dim..(b + 1) * dim);
+        match self {
+            RowCopies::Single(points) => points[a] == points[b],
+            RowCopies::Double(points) => points[a] == points[b],
         }
     }
 

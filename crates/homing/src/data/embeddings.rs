@@ -7,6 +7,7 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 
 use crate::base::algebra::{norm, norm_sq};
+use crate::shard::Carrier;
 use crate::{Error, Interrupt, Result, RowSource};
 
 /// Rows that are processed together. A block fits into the cache. Its size does not depend on the number of threads, so
@@ -270,6 +271,14 @@ impl<'a> Embeddings<'a> {
         }
     }
 
+    /// Returns the carrier that can compute on the rows where they lie, if there is one.
+    pub(crate) fn carrier(&self) -> Option<&'a dyn Carrier> {
+        match self.values {
+            StoredValues::Source(source) if self.is_plain() => source.carrier(),
+            _ => None,
+        }
+    }
+
     /// Returns an error if a read has failed.
     pub fn check_read(&self) -> Result<()> {
         match self.values {
@@ -315,6 +324,11 @@ impl<'a> Embeddings<'a> {
 
     /// Writes the given rows to `out` as f32, row-major.
     pub(crate) fn gather_f32(&self, rows: &[usize], out: &mut [f32]) {
+        if let (StoredValues::Source(source), None) = (self.values, self.offset)
+            && source.gather_f32(rows, self.dim, out)
+        {
+            return;
+        }
         for (rows, out) in rows.chunks(ANNOUNCED).zip(out.chunks_mut(ANNOUNCED * self.dim)) {
             self.announce(rows);
             for (at, range) in runs(rows) {

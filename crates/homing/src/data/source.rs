@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
+use crate::shard::Carrier;
+
 /// A row-major matrix that is read on demand, such as a file that is larger than memory.
 ///
 /// A read cannot report a failure immediately. Instead, a failed read leaves zeros, and [`RowSource::failure`] gives the
@@ -100,6 +102,17 @@ pub trait RowSource: Debug + Sync {
 
     /// Announces that a range of values is about to be read on its own, so fetching it can begin.
     fn announce(&self, _range: Range<usize>) {}
+
+    /// Fills `out` with scattered rows of `dim` values each, rounded to f32, if the source can read them at once. Returns
+    /// whether it did.
+    fn gather_f32(&self, _rows: &[usize], _dim: usize, _out: &mut [f32]) -> bool {
+        false
+    }
+
+    /// Returns the carrier that can compute on the rows where they lie, if there is one.
+    fn carrier(&self) -> Option<&dyn Carrier> {
+        None
+    }
 
     /// Returns why the first failed read failed, in one sentence that includes the remedy.
     fn failure(&self) -> Option<String>;

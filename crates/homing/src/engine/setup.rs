@@ -2,6 +2,7 @@
 
 use super::plain::Tracker;
 use super::scoring::Scorer;
+use crate::task::survey::Norms;
 use crate::{Kernel, Plan, Points, Task};
 
 /// The data from which each round starts.
@@ -15,7 +16,7 @@ pub(crate) struct RoundSetup<'s, 'a> {
     /// Mean prior variance of the pool.
     pub mean_var: f64,
     /// ‖φ‖² of every row, for the linear kernel.
-    pub norms: Option<&'s [f32]>,
+    pub norms: Option<&'s Norms>,
 }
 
 impl RoundSetup<'_, '_> {

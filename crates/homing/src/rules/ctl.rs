@@ -1,6 +1,7 @@
 //! CTL: correlation-based transductive learning.
 
-use super::{BlockBounds, Candidate, Rule, Wants};
+use super::{Candidate, Rule, Wants};
+use crate::shard::KeyForm;
 
 /// Sum of the correlations with the targets: Σ_a Cor(f_x, f_a | D). A candidate without variance scores zero.
 ///
@@ -27,9 +28,8 @@ impl Rule for Ctl {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
-        // A negative covariance scores higher the larger the variance is.
-        !block.all(|low, high, std_cov| std_cov < bar * low.sqrt() && std_cov < bar * high.sqrt())
+    fn form(&self) -> Option<KeyForm> {
+        Some(KeyForm::Correlation)
     }
 }
 

@@ -1,6 +1,7 @@
 //! ITL: information-based transductive learning, the paper's rule.
 
-use super::{BlockBounds, Candidate, Rule, TargetNoise, Wants};
+use super::{Candidate, Rule, TargetNoise, Wants};
+use crate::shard::KeyForm;
 
 /// Information about the targets: I(f_A; y_x | D) = ½ ln( Var(y_x | D) / Var(y_x | A, D) ), in nats.
 ///
@@ -35,9 +36,8 @@ impl Rule for Itl {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
-        let noise = block.noise_var as f32;
-        !block.all(|_, high, given| high - given.max(0.0) < bar * (given.max(0.0) + noise))
+    fn form(&self) -> Option<KeyForm> {
+        Some(KeyForm::InformationRatio)
     }
 }
 

@@ -1,6 +1,7 @@
 //! ITL of a candidate's value instead of its observation, as in the authors' code.
 
-use super::{BlockBounds, Candidate, Rule, TargetNoise, Wants};
+use super::{Candidate, Rule, TargetNoise, Wants};
+use crate::shard::KeyForm;
 
 /// Information between the targets and a candidate's value: I(y_A; f_x | D) = ½ ln( Var(f_x | D) / Var(f_x | y_A, D) ), in
 /// nats. This is Eq. 21 without ρ² in its ratio.
@@ -40,8 +41,8 @@ impl Rule for ItlValue {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
-        !block.all(|_, high, given| high - given.max(0.0) < bar * given.max(0.0))
+    fn form(&self) -> Option<KeyForm> {
+        Some(KeyForm::ValueRatio)
     }
 }
 

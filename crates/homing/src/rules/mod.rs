@@ -17,6 +17,7 @@ mod undirected_itl;
 mod uniform;
 mod vtl;
 
+use crate::shard::KeyForm;
 pub use cosine::Cosine;
 pub use ctl::Ctl;
 pub use information_density::InformationDensity;
@@ -108,10 +109,11 @@ pub trait Rule: Send + Sync {
         }
     }
 
-    /// Returns whether any key of a block may reach `bar`. The test is cheap and may return true too often.
+    /// Returns the closed form of the key, if there is one. Cheap tests of many candidates need it, and so do other carriers
+    /// than threads (see [`shard`](crate::shard)).
     #[doc(hidden)]
-    fn may_reach(&self, _bar: f32, _block: &BlockBounds<'_>) -> bool {
-        true
+    fn form(&self) -> Option<KeyForm> {
+        None
     }
 
     /// Appends the keys of a block.
@@ -166,6 +168,24 @@ pub struct BlockBounds<'a> {
 }
 
 impl BlockBounds<'_> {
+    /// Returns whether any key of a block may reach `bar`. The test is cheap and may return true too often.
+    pub(crate) fn may_reach(&self, form: Option<KeyForm>, bar: f32) -> bool {
+        let noise_var = self.noise_var as f32;
+        form.is_none_or(|form| {
+            let below =
+                |form: KeyForm| self.all(move |low, high, second| form.is_below(bar, noise_var, (low, high), second));
+            // A constant form in each arm lets the compiler make one loop of vector instructions per form.
+            !match form {
+                KeyForm::Variance => below(KeyForm::Variance),
+                KeyForm::SignalRatio => below(KeyForm::SignalRatio),
+                KeyForm::InformationRatio => below(KeyForm::InformationRatio),
+                KeyForm::ValueRatio => below(KeyForm::ValueRatio),
+                KeyForm::SquaresRatio => below(KeyForm::SquaresRatio),
+                KeyForm::Correlation => below(KeyForm::Correlation),
+            }
+        })
+    }
+
     /// Returns whether `below` holds for all candidates. Its arguments are the least and the largest possible variance, and
     /// the most favourable second number or covariance, widened by the rounding of f32. Returns false for other precisions.
     fn all(&self, below: impl Fn(f32, f32, f32) -> bool) -> bool {

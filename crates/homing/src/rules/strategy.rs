@@ -208,6 +208,13 @@ impl Strategy {
         self.name
     }
 
+    /// Returns whether the carrier of a pool can run it (see [`shard`](crate::shard)): picks are made one after another, each
+    /// is the largest, and the rule's key has a closed form.
+    pub fn is_carried(&self) -> bool {
+        let each_largest = self.batch == BatchMethod::Sequential && self.pick_method == PickMethod::Largest;
+        each_largest && self.rule.form().is_some()
+    }
+
     /// Returns how the strategy forms batches.
     pub fn batch(&self) -> BatchMethod {
         self.batch

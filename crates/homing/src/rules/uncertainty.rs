@@ -1,6 +1,7 @@
 //! Uncertainty sampling.
 
 use super::{Candidate, Rule, Wants};
+use crate::shard::KeyForm;
 
 /// Variance of the candidate: σ²(x) = Var(f_x | D).
 ///
@@ -25,5 +26,9 @@ impl Rule for Uncertainty {
 
     fn is_monotone(&self) -> bool {
         true
+    }
+
+    fn form(&self) -> Option<KeyForm> {
+        Some(KeyForm::Variance)
     }
 }

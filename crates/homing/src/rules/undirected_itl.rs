@@ -1,6 +1,7 @@
 //! Undirected ITL, the case S ⊆ A: equal to greedy MaxDet.
 
-use super::{BlockBounds, Candidate, Rule, Wants};
+use super::{Candidate, Rule, Wants};
+use crate::shard::KeyForm;
 
 /// Information about the candidate itself: I(f_x; y_x | D) = ½ ln(1 + Var(f_x | D) / ρ²).
 ///
@@ -31,9 +32,8 @@ impl Rule for UndirectedItl {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
-        let noise = block.noise_var as f32;
-        !block.all(|_, high, _| high < bar * noise)
+    fn form(&self) -> Option<KeyForm> {
+        Some(KeyForm::SignalRatio)
     }
 }
 

@@ -1,6 +1,7 @@
 //! VTL: variance-based transductive learning.
 
-use super::{BlockBounds, Candidate, Rule, Wants};
+use super::{Candidate, Rule, Wants};
+use crate::shard::KeyForm;
 
 /// Variance of the targets that an observation of x removes: Σ_a (Var(f_a | D) − Var(f_a | D, y_x)) = Σ_a Cov(f_x, f_a |
 /// D)² / (Var(f_x | D) + ρ²).
@@ -28,9 +29,8 @@ impl Rule for Vtl {
         true
     }
 
-    fn may_reach(&self, bar: f32, block: &BlockBounds<'_>) -> bool {
-        let noise = block.noise_var as f32;
-        !block.all(|low, _, sq_cov| sq_cov < bar * (low + noise))
+    fn form(&self) -> Option<KeyForm> {
+        Some(KeyForm::SquaresRatio)
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn choose(
         }
         _ => (task.pool, task.kernel),
     };
-    let norms = survey.norms.as_deref();
+    let norms = survey.norms.as_ref();
     let setup = RoundSetup { task, plan, pool, kernel, noise_var, mean_var: survey.mean_var, norms };
     let mut picks: Vec<Pick> = Vec::new();
     let mut work = Work { passes: 1, probes: 0 };

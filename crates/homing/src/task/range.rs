@@ -136,6 +136,14 @@ impl Extremes {
     }
 }
 
+impl Extremes {
+    /// Returns the extremes of a pool under the linear kernel, whose largest squared norm is `most`; `None` if that is too
+    /// large.
+    pub fn of_norms(row: usize, most: f64) -> Option<Self> {
+        (most <= *VARS.end()).then_some(Self { row, var: most, is_sound: true })
+    }
+}
+
 /// Refuses points that are not finite, that the kernel does not accept, or that are too large or too small as a whole.
 pub(crate) fn check_points(what: &'static str, points: Points<'_>, kernel: &dyn Kernel) -> Result<()> {
     let found = points.map_blocks(|start, rows| Extremes::of(kernel, start, rows, points.dim()).1);

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 
 /// The folders of `src`, from bottom to top. Each uses only those before it.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 13] = [
     "base",
+    "shard",
     "data",
     "kernels",
     "last_layer",
@@ -23,7 +24,8 @@ const LAYERS: [&str; 12] = [
 
 /// The other crates whose modules are checked. In `homing-pool` and `homing-train`, a table (of formats, of errors) and
 /// what it lists still use each other.
-const OTHER_CRATES: [&str; 5] = ["homing-data", "homing-experiment", "homing-report", "homing-cli", "homing-py"];
+const OTHER_CRATES: [&str; 6] =
+    ["homing-data", "homing-experiment", "homing-label", "homing-report", "homing-cli", "homing-py"];
 
 type ModulePath = Vec<String>;
 

@@ -2,12 +2,14 @@
 
 use faer::{Accum, Mat, MatRef};
 
-use super::{PickStep, SecondNumber, SelectionState};
+use crate::Rule;
 use crate::base::algebra::{matrix, norm_sq, zeros};
 use crate::base::product::thin_product;
 use crate::data::embeddings::BLOCK;
 use crate::engine::numbers::{squares_after, variance_after};
 use crate::engine::real::Real;
+use crate::rules::BlockBounds;
+use crate::shard::{PickStep, SecondNumber, SquareRoot};
 
 /// Number of terms that are summed in f32 before they are added to a longer sum.
 const RUN: usize = 512;
@@ -83,33 +85,12 @@ impl<T: Real> Products<T> {
         }
         sums
     }
-}
 
-/// Functionals whose squared covariances with f_x add up to VTL's sum.
-pub(crate) struct VtlRoot {
-    pub columns: Vec<Vec<f64>>,
-    norm_sq: f64,
-}
-
-impl VtlRoot {
-    pub fn of(state: &SelectionState) -> Option<Self> {
-        let targets = state.targets.as_ref().filter(|_| state.wants.sq_cov)?;
-        let columns = state.data.root_of(&targets.points);
-        let norm_sq = columns.iter().map(|column| norm_sq(column)).sum();
-        Some(Self { columns, norm_sq })
-    }
-
-    /// Returns the error of a sum in units of ‖φ‖², in addition to the errors that are stored per row.
-    pub fn error<T: Real>(&self, dim: usize) -> f64 {
-        (gamma::<T>(dim).powi(2) + 4.0 * T::UNIT) * self.norm_sq
-    }
-
-    /// Computes the sums of a block, from its products with the columns, which start at probe `from`.
-    pub fn sum<T: Real>(&self, products: &Products<T>, from: usize, numbers: &mut ColdNumbers<T>) {
-        let sums = products.squares(from, self.columns.iter().map(|_| 1.0), numbers.var.len());
+    /// Computes VTL's sums of a block, from its products with the columns of the root, which start at probe `from`.
+    pub fn sum_squares(&self, root: &SquareRoot, from: usize, numbers: &mut ColdNumbers<T>) {
+        let sums = self.squares(from, root.columns.iter().map(|_| 1.0), numbers.var.len());
         numbers.second = sums.iter().map(|&q| T::of(q)).collect();
-        // Each c_a is off by γ‖φ‖‖r_a‖: 2γ·√q·√(Σ_a ‖r_a‖²), times ‖φ‖, by the Cauchy–Schwarz inequality.
-        let off = 2.01 * gamma::<T>(self.columns[0].len()) * self.norm_sq.sqrt();
+        let off = root.error_per_root(gamma::<T>(root.columns[0].len()));
         numbers.second_error = sums.iter().map(|q| (off * q.sqrt()) as f32).collect();
     }
 }
@@ -123,7 +104,7 @@ pub(crate) struct BlockSteps<'s, T> {
     /// Whether the second number is replaced at each step (CTL).
     std_cov: bool,
     /// The step before which VTL's sums are recomputed, and their root.
-    recompute: Option<(usize, VtlRoot)>,
+    root: Option<(usize, &'s SquareRoot)>,
     gamma: f64,
 }
 
@@ -146,26 +127,50 @@ impl<T: Real> ColdNumbers<T> {
     }
 }
 
+/// What the numbers of a row mean.
+#[derive(Clone, Copy)]
+pub(super) struct RowMeaning<'a> {
+    pub rule: &'a dyn Rule,
+    pub noise_var: f64,
+}
+
+impl RowMeaning<'_> {
+    /// Returns the numbers of some rows as a rule reads them, without errors.
+    pub fn bounded<'b, T: Real>(self, numbers: &'b ColdNumbers<T>, norm_sq: &'b [T]) -> BlockBounds<'b> {
+        let wants = self.rule.wants();
+        // CTL's second number is its covariance with the targets.
+        let (second, std_cov): (&[T], &[T]) =
+            if wants.std_cov { (&[], &numbers.second) } else { (&numbers.second, &[]) };
+        BlockBounds {
+            var: T::view(&numbers.var),
+            second: T::view(second),
+            std_cov: T::view(std_cov),
+            norm_sq: T::view(norm_sq),
+            second_errors: &[],
+            var_error: 0.0,
+            second_error: 0.0,
+            std_cov_error: 0.0,
+            noise_var: self.noise_var,
+            second_is_sum: wants.sq_cov,
+        }
+    }
+}
+
 impl<'s, T: Real> BlockSteps<'s, T> {
-    /// `state` is the state after the steps. If `recompute` is given, VTL's sums are recomputed before that step.
+    /// `after` is CTL's functional after the steps. If a `root` is given, VTL's sums are recomputed before that step.
     pub fn new(
         dim: usize,
         steps: impl Iterator<Item = &'s PickStep>,
-        state: &SelectionState,
-        recompute: Option<(usize, VtlRoot)>,
+        after: Option<&'s [f64]>,
+        root: Option<(usize, &'s SquareRoot)>,
     ) -> Self {
         let steps: Vec<&PickStep> = steps.collect();
         let of_step = |step: &&'s PickStep| [Some(&step.data[..]), step.second.weights()].into_iter().flatten();
-        let after = state.standardised();
-        let root = recompute.as_ref().map_or(&[][..], |(_, root)| &root.columns);
-        let all = steps.iter().flat_map(of_step).chain(after.as_deref()).chain(root.iter().map(Vec::as_slice));
+        let columns = root.map_or(&[][..], |(_, root)| &root.columns);
+        let all = steps.iter().flat_map(of_step).chain(after).chain(columns.iter().map(Vec::as_slice));
         let probes = Probes::new(dim, all);
         let wide = steps.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
-        Self { steps, probes, wide, std_cov: after.is_some(), recompute, gamma: gamma::<T>(dim) }
-    }
-
-    pub fn probe_count(&self) -> usize {
-        self.probes.count()
+        Self { steps, probes, wide, std_cov: after.is_some(), root, gamma: gamma::<T>(dim) }
     }
 
     pub fn room(&self) -> Products<T> {
@@ -188,8 +193,8 @@ impl<'s, T: Real> BlockSteps<'s, T> {
                 let column = self.wide * t + usize::from(t < self.steps.len());
                 numbers.second.copy_from_slice(products.of(column, len));
             }
-            if let Some((_, root)) = self.recompute.as_ref().filter(|(at, _)| *at == t) {
-                root.sum(products, self.wide * self.steps.len(), numbers);
+            if let Some((_, root)) = self.root.filter(|(at, _)| *at == t) {
+                products.sum_squares(root, self.wide * self.steps.len(), numbers);
             }
             at(t, numbers);
             if let Some(step) = self.steps.get(t) {

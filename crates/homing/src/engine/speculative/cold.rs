@@ -1,31 +1,29 @@
 //! All rows, with their numbers and bounds on the errors of these numbers.
 //!
+//! The numbers are held by one or more shards. This is the coordinator's side: it keeps the bounds, asks every shard, and
+//! merges the answers.
+//!
 //! With k = ‖φ‖² of a row, each bound has the form (error) · k. A product ĝ of a row with a pick's functional w is off by
-//! at most γ‖φ‖‖w‖ (see [`gamma`]). Each pick lowers a variance by g²/p, so Σ g²/p ≤ k. By the Cauchy–Schwarz inequality,
-//! all errors together are at most Σ (ĝ² − g²)/p ≤ (2√s + s) · k with s = Σ γ²‖w‖²/p: they grow with the square root of the
-//! number of picks.
+//! at most γ‖φ‖‖w‖ (see [`Precision`]). Each pick lowers a variance by g²/p, so Σ g²/p ≤ k. By the Cauchy–Schwarz
+//! inequality, all errors together are at most Σ (ĝ² − g²)/p ≤ (2√s + s) · k with s = Σ γ²‖w‖²/p: they grow with the square
+//! root of the number of picks.
 
-use std::borrow::Cow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::block_steps::{BlockSteps, ColdNumbers, Probes, Products, VtlRoot, gamma};
-use super::{PickStep, SecondNumber, SelectionState};
+use super::SelectionState;
 use crate::base::algebra::norm_sq;
-use crate::data::embeddings::BLOCK;
 use crate::engine::order::TIE;
-use crate::engine::real::Real;
 use crate::law::LinearLaw;
-use crate::rules::BlockBounds;
-use crate::{Embeddings, Rule};
+use crate::shard::{
+    CHECKPOINTS, Challengers, Decision, Errors, Pass, PickStep, Precision, Projection, Ranked, Ranking, Rival,
+    SecondNumber, SecondStart, Shard, SquareRoot, Start, Trial,
+};
 
-/// Number of states stored within a draft, to fall back on when it is cut.
-const CHECKPOINTS: usize = 4;
-
-/// Number of rows that one pass may recompute in f64.
-const CHALLENGERS: usize = 16384;
+/// Largest number of rivals that one decision adds to the draft.
+const MOST_RIVALS: usize = 128;
 
 /// Errors of a row's numbers, as shares of ‖φ‖².
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,18 +51,26 @@ impl ErrorBound {
     }
 }
 
-/// One block of rows.
-struct ColdBlock<'a, T: Real> {
-    norm_sq: Cow<'a, [T]>,
-    /// The numbers of the rows at the start of the draft, then at the checkpoints.
-    numbers: [ColdNumbers<T>; CHECKPOINTS + 1],
+/// A shard and the rows of the pool that it holds.
+struct Part<'a> {
+    rows: Range<usize>,
+    shard: Box<dyn Shard + 'a>,
+}
+
+impl Part<'_> {
+    /// Returns the rows of a list that this shard holds, by its own numbers.
+    fn own(&self, rows: &[usize]) -> Vec<usize> {
+        rows.iter().filter(|&row| self.rows.contains(row)).map(|row| row - self.rows.start).collect()
+    }
 }
 
 /// All rows.
-pub(crate) struct ColdRows<'a, T: Real> {
-    blocks: Vec<ColdBlock<'a, T>>,
-    /// The errors at the start of the draft, then at the checkpoints.
-    errors: [NumberErrors; CHECKPOINTS + 1],
+pub(super) struct ColdRows<'a> {
+    parts: Vec<Part<'a>>,
+    precision: Precision,
+    /// The errors at the start of the draft, then at the checkpoints: those of the shards, and those of numbers in f64 that
+    /// are computed from the start.
+    errors: [[NumberErrors; 2]; CHECKPOINTS + 1],
     /// Number of drafted picks that are applied at each checkpoint.
     applied: [usize; CHECKPOINTS + 1],
     /// The checkpoints that hold numbers after picks that were dropped from the last draft.
@@ -73,29 +79,29 @@ pub(crate) struct ColdRows<'a, T: Real> {
     probes: usize,
 }
 
-/// Rows whose score may reach that of a drafted pick.
-pub(crate) struct Challengers {
+/// Rows that would have been picked before the draft's own picks.
+pub(super) struct Rivals {
+    /// The first decision that one of them wins.
+    pub at: usize,
     pub rows: Vec<usize>,
-    /// `rows` contains all challengers of the decisions before this one.
-    pub complete: usize,
 }
 
-impl<'a, T: Real> ColdRows<'a, T> {
-    pub fn new(pool: Embeddings<'_>, norms: Cow<'a, [T]>, state: &SelectionState) -> Self {
-        let block = |norm_sq: Cow<'a, [T]>| ColdBlock { norm_sq, numbers: Default::default() };
-        let blocks = match norms {
-            Cow::Borrowed(norms) => norms.chunks(BLOCK).map(|norms| block(Cow::Borrowed(norms))).collect(),
-            Cow::Owned(norms) => norms.chunks(BLOCK).map(|norms| block(Cow::Owned(norms.to_vec()))).collect(),
-        };
-        let mut cold = Self {
-            blocks,
-            errors: Default::default(),
-            applied: Default::default(),
-            later: Vec::new(),
-            dim: pool.dim(),
-            probes: 0,
-        };
-        cold.start(pool, state);
+impl<'a> ColdRows<'a> {
+    /// Computes all numbers from scratch. The laws must be folded into their bases.
+    pub fn new(shards: Vec<Box<dyn Shard + 'a>>, dim: usize, state: &SelectionState, open: &[bool]) -> Self {
+        let mut end = 0;
+        let parts = shards.into_iter().map(|shard| {
+            let start = end;
+            end += shard.rows();
+            Part { rows: start..end, shard }
+        });
+        let parts: Vec<Part<'a>> = parts.collect();
+        assert_eq!(end, open.len(), "the shards hold all rows");
+        let exact = Precision { unit: 0.0, product: 0.0, challengers: usize::MAX };
+        let precision = parts.iter().map(|part| part.shard.precision()).fold(exact, Precision::max);
+        let (errors, applied) = Default::default();
+        let mut cold = Self { parts, precision, errors, applied, later: Vec::new(), dim, probes: 0 };
+        cold.start(state, open);
         cold
     }
 
@@ -104,155 +110,105 @@ impl<'a, T: Real> ColdRows<'a, T> {
         self.probes
     }
 
-    /// Computes all numbers from scratch. The laws must be folded into their bases.
-    fn start(&mut self, pool: Embeddings<'_>, state: &SelectionState) {
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Returns the precision of the shards, and that of f64.
+    fn precisions(&self) -> [Precision; 2] {
+        let product = Precision::fine_product(self.dim);
+        [self.precision, Precision { unit: f64::EPSILON / 2.0, product, ..self.precision }]
+    }
+
+    fn start(&mut self, state: &SelectionState, open: &[bool]) {
         let dim = self.dim;
-        let (data, data_shrink) = columns(&state.data);
-        let (joint, joint_shrink) = state.joint.as_ref().map_or_else(Default::default, columns);
-        let (root, standardised) = (VtlRoot::of(state), state.standardised());
-        let sums = root.as_ref().map_or(&[][..], |root| &root.columns);
-        let all = data.iter().chain(&joint).chain(sums).chain(&standardised);
-        let probes = Probes::new(dim, all.map(Vec::as_slice));
-        self.probes += probes.count();
-        let gamma = gamma::<T>(dim);
         // Σ weight·c² with c off by γ‖φ‖: the error is at most the largest weight times 2γ‖φ‖Σ|c| + rγ²‖φ‖², and Σ|c| ≤
         // √r‖φ‖.
-        let projected = |shrink: &[f64]| {
+        let projected = |Projection { shrink, .. }: &Projection, Precision { unit, product: gamma, .. }: Precision| {
             let (r, most) = (shrink.len() as f64, largest_weight(shrink, dim));
-            ErrorBound::fresh(most * (2.0 * gamma * r.sqrt() + r * gamma * gamma + 4.0 * T::UNIT))
+            ErrorBound::fresh(most * (2.0 * gamma * r.sqrt() + r * gamma * gamma + 4.0 * unit))
         };
-        let second =
-            root.as_ref().map_or_else(|| projected(&joint_shrink), |root| ErrorBound::fresh(root.error::<T>(dim)));
-        self.errors[0] = NumberErrors { var: projected(&data_shrink), second };
-        self.applied = Default::default();
-        self.each(
-            pool,
-            || probes.room(),
-            |_, rows, products, block| {
-                probes.multiply(rows, products);
-                let remaining = |from: usize, shrink: &[f64]| -> Vec<T> {
-                    let len = block.norm_sq.len();
-                    if shrink.len() == dim {
-                        return products
-                            .squares(from, shrink.iter().copied(), len)
-                            .iter()
-                            .map(|&var| T::of(var))
-                            .collect();
-                    }
-                    let explained = products.squares(from, shrink.iter().map(|s| 1.0 - s), len);
-                    block.norm_sq.iter().zip(explained).map(|(&whole, part)| T::of(whole.get() - part)).collect()
-                };
-                let mut numbers = ColdNumbers { var: remaining(0, &data_shrink), ..ColdNumbers::default() };
-                if !joint.is_empty() {
-                    numbers.second = remaining(data.len(), &joint_shrink);
-                } else if let Some(root) = &root {
-                    root.sum(products, data.len(), &mut numbers);
-                } else if standardised.is_some() {
-                    numbers.second = products.of(data.len(), block.norm_sq.len()).to_vec();
-                }
-                block.numbers[0] = numbers;
-            },
-        );
+        let data = projection(&state.data);
+        let precisions = self.precisions();
+        let (second, errors, columns) = match (&state.joint, state.square_root(), state.standardised()) {
+            (Some(joint), ..) => {
+                let joint = projection(joint);
+                let (errors, columns) = (precisions.map(|precision| projected(&joint, precision)), joint.columns.len());
+                (SecondStart::Joint(joint), errors, columns)
+            }
+            (None, Some(root), _) => {
+                let (errors, columns) = (precisions.map(|precision| root_error(&root, precision)), root.columns.len());
+                (SecondStart::Squares(root), errors, columns)
+            }
+            (None, None, Some(weights)) => (SecondStart::Standardised(weights), Default::default(), 1),
+            (None, None, None) => (SecondStart::None, Default::default(), 0),
+        };
+        self.probes += data.columns.len() + columns;
+        let of = |i: usize| NumberErrors { var: projected(&data, precisions[i]), second: errors[i] };
+        self.errors[0] = [of(0), of(1)];
+        self.parts.par_iter_mut().for_each(|Part { rows, shard }| {
+            shard.start(&Start { data: &data, second: &second, open: &open[rows.clone()] });
+        });
     }
 
-    /// Calls `f` for each block with its rows, in parallel.
-    fn each(
-        &mut self,
-        pool: Embeddings<'_>,
-        room: impl Fn() -> Products<T> + Sync,
-        f: impl Fn(usize, &[T], &mut Products<T>, &mut ColdBlock<'a, T>) + Sync,
-    ) {
-        let dim = self.dim;
-        self.blocks.par_iter_mut().enumerate().for_each_init(
-            || (vec![T::default(); BLOCK.min(pool.rows()) * dim], room()),
-            |(buffer, products), (b, block)| {
-                let rows = T::block(pool, b * BLOCK..b * BLOCK + block.norm_sq.len(), buffer);
-                f(b, rows, products, block);
-            },
-        );
-    }
-
-    /// Applies the pending picks and the draft to all rows. At each decision, collects the rows `outside` the draft that
-    /// might have won it. `state` is the state after the draft. If a `root` of the state before the draft is given, VTL's
-    /// sums are recomputed there.
+    /// Applies the pending picks and the draft to all rows. At each decision, collects the rows outside the draft that might
+    /// have won it; `excluded` are the rows of the draft, and the decisions from which on they belong to it. `after` is CTL's
+    /// functional after the draft. If a `root` of the state before the draft is given, VTL's sums are recomputed there.
     pub fn verify(
         &mut self,
-        pool: Embeddings<'_>,
-        rule: &dyn Rule,
-        state: &SelectionState,
         (pending, draft): (&[PickStep], &[PickStep]),
-        outside: impl Fn(usize, usize) -> bool + Sync,
-        root: Option<VtlRoot>,
+        after: Option<&[f64]>,
+        root: Option<&SquareRoot>,
+        excluded: &HashMap<usize, usize>,
     ) -> Challengers {
-        let first = pending.len();
+        let made = pending.len();
+        let steps: Vec<&PickStep> = pending.iter().chain(draft).collect();
+        let precisions = self.precisions();
         // The errors before each decision, and after the last.
         let mut errors = vec![self.errors[0]];
-        for (j, step) in pending.iter().chain(draft).enumerate() {
+        for (j, step) in steps.iter().enumerate() {
             let mut now = *errors.last().expect("the list starts with one element");
-            if let Some(root) = root.as_ref().filter(|_| j == first) {
-                now.second = ErrorBound::fresh(root.error::<T>(self.dim));
-                errors[first] = now;
+            if let Some(root) = root.filter(|_| j == made) {
+                now[0].second = root_error(root, self.precision);
+                errors[made] = now;
             }
-            errors.push(grow_errors::<T>(now, step, self.dim));
+            errors.push([0, 1].map(|i| grow_errors(precisions[i], now[i], step)));
         }
-        let block_steps = BlockSteps::new(self.dim, pending.iter().chain(draft), state, root.map(|root| (first, root)));
-        self.probes += block_steps.probe_count();
+        let wide = steps.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
+        self.probes += wide * steps.len() + usize::from(after.is_some()) + root.map_or(0, |root| root.columns.len());
         let stride = draft.len().div_ceil(CHECKPOINTS).max(1);
         for c in 0..=CHECKPOINTS {
             self.applied[c] = (c * stride).min(draft.len());
-            self.errors[c] = errors[first + self.applied[c]];
+            self.errors[c] = errors[made + self.applied[c]];
         }
-        let (errors, applied) = (&errors, self.applied);
-        let found = Mutex::new(Vec::new());
-        let counts: Vec<AtomicUsize> = draft.iter().map(|_| AtomicUsize::new(0)).collect();
-        let gamma = gamma::<T>(self.dim);
-        self.each(
-            pool,
-            || block_steps.room(),
-            |b, rows, products, block| {
-                let mut numbers = std::mem::take(&mut block.numbers[0]);
-                let mut hits: Vec<usize> = Vec::new();
-                let mut checkpoint = 0;
-                block_steps.apply(rows, products, &mut numbers, |j, numbers| {
-                    let Some(t) = j.checked_sub(first) else { return };
-                    if checkpoint <= CHECKPOINTS && t == applied[checkpoint] {
-                        block.numbers[checkpoint].copy(numbers);
-                        checkpoint += 1;
-                    }
-                    let Some(step) = draft.get(t).filter(|_| t < complete_decisions(&counts)) else { return };
-                    let std_weights = match &step.second {
-                        SecondNumber::Standardised { weights } => norm_sq(weights).sqrt(),
-                        _ => 0.0,
-                    };
-                    let bounded = BlockBounds {
-                        var_error: errors[j].var.total(),
-                        second_error: errors[j].second.total(),
-                        std_cov_error: gamma * std_weights,
-                        second_errors: &numbers.second_error,
-                        ..bounded(state, numbers, &block.norm_sq)
-                    };
-                    let bar = step.key - TIE * step.key.abs();
-                    if !rule.may_reach((bar - 1e-5 * bar.abs()) as f32, &bounded) {
-                        return;
-                    }
-                    hits.clear();
-                    rule.reach(bar, &bounded, &mut hits);
-                    hits.retain(|&i| outside(b * BLOCK + i, t));
-                    if !hits.is_empty() {
-                        counts[t].fetch_add(hits.len(), Ordering::Relaxed);
-                        let mut found = found.lock().expect("no thread panics while it holds the lock");
-                        found.extend(hits.iter().map(|&i| (t, b * BLOCK + i)));
-                    }
-                });
-                block.numbers[0].second_error = numbers.second_error;
-            },
-        );
-        let complete = complete_decisions(&counts);
-        let found = found.into_inner().expect("no thread panics while it holds the lock").into_iter();
-        let mut rows: Vec<usize> = found.filter(|&(t, _)| t < complete).map(|(_, row)| row).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        Challengers { rows, complete }
+        let decide = |(step, errors): (&PickStep, &[NumberErrors; 2])| {
+            let standardised = match &step.second {
+                SecondNumber::Standardised { weights } => norm_sq(weights).sqrt(),
+                _ => 0.0,
+            };
+            let of = |i: usize| Errors {
+                var: errors[i].var.total(),
+                second: errors[i].second.total(),
+                std_cov: precisions[i].product * standardised,
+            };
+            Decision { bar: step.key - TIE * step.key.abs(), errors: of(0), fine_errors: of(1) }
+        };
+        let decisions: Vec<Decision> = draft.iter().zip(&errors[made..]).map(decide).collect();
+        let checkpoints = self.applied;
+        let answers: Vec<Challengers> = self
+            .parts
+            .par_iter_mut()
+            .map(|Part { rows, shard }| {
+                let own = excluded.iter().filter(|(row, _)| rows.contains(row));
+                let own: Vec<(usize, usize)> = own.map(|(row, &from)| (row - rows.start, from)).collect();
+                let excluded = &own[..];
+                let pass = Pass { steps: &steps, made, after, root, decisions: &decisions, checkpoints, excluded };
+                let mut found = shard.verify(&pass);
+                found.rows.iter_mut().for_each(|(_, row)| *row += rows.start);
+                found
+            })
+            .collect();
+        merge(answers, draft.len(), self.precision.challengers)
     }
 
     /// Keeps the numbers after at most `agreed` drafted picks. Returns how many of them are applied.
@@ -262,10 +218,7 @@ impl<'a, T: Real> ColdRows<'a, T> {
         // If the draft is short, several checkpoints coincide, and only the first of them was written.
         let best = (0..=best).find(|&c| self.applied[c] == self.applied[best]).expect("the checkpoint itself matches");
         if best > 0 {
-            for block in &mut self.blocks {
-                block.numbers.swap(0, best);
-                block.numbers[0].second_error = std::mem::take(&mut block.numbers[best].second_error);
-            }
+            self.parts.iter_mut().for_each(|part| part.shard.keep(best));
             self.errors[0] = self.errors[best];
         }
         let is_later = |c: &usize| self.applied[*c] > self.applied[c - 1].max(agreed);
@@ -273,115 +226,68 @@ impl<'a, T: Real> ColdRows<'a, T> {
         self.applied[best]
     }
 
-    /// Returns open rows with the largest keys before the pending picks, with their numbers.
+    /// Chooses `warm` open rows with the largest keys before the pending picks as warm rows, and returns the `hot` best of
+    /// them after these picks. `taken` are the rows that were picked since.
     ///
     /// If the last draft was cut, half of the rows are those with the largest keys at its later checkpoints. Most of the
     /// dropped picks will be made after all, and rows that win after them may rank low before.
-    pub fn best(
-        &self,
-        rule: &dyn Rule,
-        state: &SelectionState,
-        open: &[bool],
-        count: usize,
-    ) -> (Vec<usize>, ColdNumbers<T>) {
-        let later = if self.later.is_empty() { 0 } else { count / 2 / self.later.len() };
-        let mut rows = self.largest(rule, state, open, (0, count - later * self.later.len()));
-        for &checkpoint in &self.later {
-            rows.extend(self.largest(rule, state, open, (checkpoint, later)));
-        }
+    pub fn rank(
+        &mut self,
+        (warm, hot): (usize, usize),
+        pending: &[PickStep],
+        after: Option<&[f64]>,
+        taken: &[usize],
+    ) -> Vec<usize> {
+        let later = if self.later.is_empty() { 0 } else { warm / 2 / self.later.len() };
+        let mut lists = vec![(0, warm - later * self.later.len())];
+        lists.extend(self.later.iter().map(|&checkpoint| (checkpoint, later)));
+        let ask = |part: &mut Part<'_>| {
+            let taken = part.own(taken);
+            let ranking = Ranking { lists: &lists, pending, after, count: hot, taken: &taken };
+            let mut best = part.shard.rank(&ranking);
+            best.iter_mut().for_each(|one| one.row += part.rows.start);
+            best
+        };
+        let mut best: Vec<Ranked> = self.parts.par_iter_mut().map(ask).collect::<Vec<_>>().concat();
+        best.sort_unstable_by(Ranked::order);
+        best.into_iter().take(hot).map(|one| one.row).collect()
+    }
+
+    /// Applies the steps of a draft to the warm rows, up to the first at which one of them scores more than the step's own
+    /// row. The rows of the draft are `excluded`, in increasing order.
+    pub fn try_steps(&mut self, steps: &[PickStep], after: Option<&[f64]>, excluded: &[usize]) -> Option<Rivals> {
+        let ask = |part: &mut Part<'_>| {
+            let excluded = part.own(excluded);
+            let mut found = part.shard.try_steps(&Trial { steps, after, excluded: &excluded });
+            found.iter_mut().for_each(|rival| rival.row += part.rows.start);
+            found
+        };
+        let mut found: Vec<Rival> = self.parts.par_iter_mut().map(ask).collect::<Vec<_>>().concat();
+        found.sort_unstable_by(|a, b| a.at.cmp(&b.at).then(b.key.total_cmp(&a.key)).then(a.row.cmp(&b.row)));
+        let at = found.first()?.at;
+        let best = found.chunk_by(|a, b| a.at == b.at).flat_map(|decision| decision.iter().take(MOST_RIVALS));
+        let mut rows: Vec<usize> = best.map(|rival| rival.row).collect();
         rows.sort_unstable();
         rows.dedup();
-        let mut numbers = ColdNumbers::default();
-        for &row in &rows {
-            let (from, i) = (&self.blocks[row / BLOCK].numbers[0], row % BLOCK);
-            numbers.var.push(from.var[i]);
-            numbers.second.extend(from.second.get(i));
-        }
-        (rows, numbers)
-    }
-
-    /// Returns the `count` open rows with the largest keys at a checkpoint, and some that tie with the last of them.
-    fn largest(
-        &self,
-        rule: &dyn Rule,
-        state: &SelectionState,
-        open: &[bool],
-        (checkpoint, count): (usize, usize),
-    ) -> Vec<usize> {
-        let mut keys = vec![f32::NEG_INFINITY; open.len()];
-        keys.par_chunks_mut(BLOCK).zip(&self.blocks).zip(open.par_chunks(BLOCK)).for_each(|((keys, block), open)| {
-            let mut found = Vec::with_capacity(keys.len());
-            rule.keys(&bounded(state, &block.numbers[checkpoint], &block.norm_sq), &mut found);
-            let all = keys.iter_mut().zip(found).zip(open);
-            all.filter(|(_, open)| **open).for_each(|((key, found), _)| *key = found);
-        });
-        let bar = (0 < count && count < keys.len()).then(|| {
-            let mut order = keys.clone();
-            *order.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a)).1
-        });
-        let reach = |row: &usize| open[*row] && bar.is_none_or(|bar| keys[*row].total_cmp(&bar).is_ge());
-        // Many rows may have the same key as the bar.
-        (0..open.len()).filter(reach).take(2 * count).collect()
+        self.parts.iter_mut().for_each(|part| part.shard.rewind(at));
+        Some(Rivals { at, rows })
     }
 }
 
-/// Returns the largest weight of a square in a variance: of the remaining part if V spans everything, otherwise of the
-/// removed part.
-fn largest_weight(shrink: &[f64], dim: usize) -> f64 {
-    if shrink.len() == dim { shrink.iter().copied().fold(0.0, f64::max) } else { 1.0 }
-}
-
-/// Returns the columns of V of a folded law, and the variances along them.
-fn columns(law: &LinearLaw) -> (Vec<Vec<f64>>, Vec<f64>) {
-    let (basis, shrink) = law.base();
-    let column = |j: usize| (0..basis.nrows()).map(|i| basis[(i, j)]).collect();
-    ((0..shrink.len()).map(column).collect(), shrink.to_vec())
-}
-
-/// Returns the numbers of some rows as a rule reads them, without errors.
-pub(super) fn bounded<'b, T: Real>(
-    state: &SelectionState,
-    numbers: &'b ColdNumbers<T>,
-    norm_sq: &'b [T],
-) -> BlockBounds<'b> {
-    // CTL's second number is its covariance with the targets.
-    let (second, std_cov): (&[T], &[T]) =
-        if state.wants.std_cov { (&[], &numbers.second) } else { (&numbers.second, &[]) };
-    BlockBounds {
-        var: T::view(&numbers.var),
-        second: T::view(second),
-        std_cov: T::view(std_cov),
-        norm_sq: T::view(norm_sq),
-        second_errors: &[],
-        var_error: 0.0,
-        second_error: 0.0,
-        std_cov_error: 0.0,
-        noise_var: state.noise_var,
-        second_is_sum: state.wants.sq_cov,
-    }
-}
-
-/// Returns the number of decisions that can be settled within the limit on challengers. Counts only grow, so a decision
-/// that exceeds the limit once also exceeds it at the end. The result therefore does not depend on threads.
-fn complete_decisions(counts: &[AtomicUsize]) -> usize {
-    let mut total = 0;
-    let within = |count: &AtomicUsize| {
-        total += count.load(Ordering::Relaxed);
-        total <= CHALLENGERS
-    };
-    counts.iter().map(within).take_while(|&within| within).count()
+/// Returns the error of a sum in addition to the errors that are stored per row.
+fn root_error(root: &SquareRoot, Precision { unit, product, .. }: Precision) -> ErrorBound {
+    ErrorBound::fresh((product.powi(2) + 4.0 * unit) * root.norm_sq)
 }
 
 /// Returns the errors after one more pick.
-fn grow_errors<T: Real>(
+fn grow_errors(
+    Precision { unit, product: gamma, .. }: Precision,
     NumberErrors { mut var, mut second }: NumberErrors,
     step: &PickStep,
-    dim: usize,
 ) -> NumberErrors {
-    let gamma = gamma::<T>(dim);
     let square = |bound: &mut ErrorBound, weights: &[f64], total: f64| {
         bound.squares += gamma * gamma * norm_sq(weights) / total;
-        bound.rest += 5.0 * T::UNIT;
+        bound.rest += 5.0 * unit;
     };
     square(&mut var, &step.data, step.total);
     match &step.second {
@@ -394,8 +300,43 @@ fn grow_errors<T: Real>(
             // The rounding of the terms and of the sum: q ≤ k · Σ_a Var f_a.
             let (g, h) = (step.var.max(0.0).sqrt(), norm_sq(weights).sqrt());
             let terms = 2.0 * g * h / step.total + g * g * c / (step.total * step.total);
-            second.rest += small + 9.0 * T::UNIT * terms + T::UNIT * step.target_var;
+            second.rest += small + 9.0 * unit * terms + unit * step.target_var;
         }
     }
     NumberErrors { var, second }
+}
+
+/// Merges the answers of all shards about a draft of `len` picks, up to the decision at which there are too many
+/// challengers.
+fn merge(answers: Vec<Challengers>, len: usize, most: usize) -> Challengers {
+    let mut counts = vec![0; len];
+    let mut complete = len;
+    for answer in &answers {
+        complete = complete.min(answer.complete);
+        answer.rows.iter().for_each(|&(t, _)| counts[t] += 1);
+    }
+    let mut total = 0;
+    let within = |count: &usize| {
+        total += count;
+        total <= most
+    };
+    let complete = counts[..complete].iter().map(within).take_while(|&within| within).count();
+    let mut rows: Vec<(usize, usize)> = answers.into_iter().flat_map(|answer| answer.rows).collect();
+    rows.retain(|&(t, _)| t < complete);
+    rows.sort_unstable_by_key(|&(t, row)| (row, t));
+    rows.dedup_by_key(|&mut (_, row)| row);
+    Challengers { rows, complete }
+}
+
+/// Returns the largest weight of a square in a variance: of the remaining part if V spans everything, otherwise of the
+/// removed part.
+fn largest_weight(shrink: &[f64], dim: usize) -> f64 {
+    if shrink.len() == dim { shrink.iter().copied().fold(0.0, f64::max) } else { 1.0 }
+}
+
+/// Returns the columns of V of a folded law, and the variances along them.
+fn projection(law: &LinearLaw) -> Projection {
+    let (basis, shrink) = law.base();
+    let column = |j: usize| (0..basis.nrows()).map(|i| basis[(i, j)]).collect();
+    Projection { columns: (0..shrink.len()).map(column).collect(), shrink: shrink.to_vec() }
 }

@@ -4,15 +4,18 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use super::block_steps::VtlRoot;
-use super::{PickStep, PrecisionLoss, SecondNumber, SelectionState, is_copy};
+use super::{PrecisionLoss, SelectionState};
 use crate::base::algebra::dot;
 use crate::data::copies::RowCopies;
 use crate::data::embeddings::BLOCK;
 use crate::engine::numbers::{candidate, lower_squares, lower_variance};
 use crate::engine::order::{ScoredRow, winner};
 use crate::law::{LOST, LinearLaw, Variance};
-use crate::{Candidate, Embeddings, Points, Rule};
+use crate::shard::{PickStep, SecondNumber};
+use crate::{Candidate, Embeddings, Rule};
+
+/// Number of rows whose numbers one thread computes at a time.
+const SHARE: usize = 64;
 
 /// Some rows, and their numbers given all picks.
 #[derive(Clone)]
@@ -42,11 +45,12 @@ impl HotRows {
     /// Computes the numbers of some rows from scratch.
     pub fn build(pool: Embeddings<'_>, rows: &[usize], state: &SelectionState) -> Result<Self, PrecisionLoss> {
         let dim = pool.dim();
-        let root = VtlRoot::of(state).map_or_else(Vec::new, |root| root.columns);
+        let root = state.square_root().map_or_else(Vec::new, |root| root.columns);
+        let copies = RowCopies::gather(pool.into(), rows);
         let mut numbers = vec![(Variance::ZERO, Variance::ZERO); rows.len()];
-        rows.par_chunks(BLOCK).zip(numbers.par_chunks_mut(BLOCK)).for_each(|(rows, numbers)| {
-            let points = Points::from(pool).gather(rows);
-            let mut found = vec![Variance::ZERO; rows.len()];
+        numbers.par_chunks_mut(SHARE).enumerate().for_each(|(b, numbers)| {
+            let points = copies.read(b * SHARE..b * SHARE + numbers.len(), dim);
+            let mut found = vec![Variance::ZERO; numbers.len()];
             let mut scan = |law: &LinearLaw, to: fn(&mut (Variance, Variance)) -> &mut Variance| {
                 law.scan_vars(&points, &mut found);
                 numbers.iter_mut().zip(&found).for_each(|(number, found)| *to(number) = *found);
@@ -65,12 +69,7 @@ impl HotRows {
         if numbers.iter().any(|(var, second)| var.is_lost() || second.is_lost()) {
             return Err(PrecisionLoss);
         }
-        Ok(Self {
-            rows: rows.to_vec(),
-            points: RowCopies::gather(pool.into(), rows),
-            numbers,
-            ..Self::none(pool, state)
-        })
+        Ok(Self { rows: rows.to_vec(), points: copies, numbers, ..Self::none(pool, state) })
     }
 
     /// Returns the best open row of the whole pool.
@@ -80,15 +79,15 @@ impl HotRows {
         state: &SelectionState,
         open: &[bool],
     ) -> Result<Option<ScoredRow>, PrecisionLoss> {
-        let standardised = state.standardised();
+        let (standardised, dim) = (state.standardised(), pool.dim());
         let mut best: Option<ScoredRow> = None;
         for start in (0..pool.rows()).step_by(64 * BLOCK) {
             let rows: Vec<usize> = (start..pool.rows().min(start + 64 * BLOCK)).filter(|&row| open[row]).collect();
             let mut part = Self::build(pool, &rows, state)?;
             part.standardise(standardised.as_deref());
-            let found = part.best(pool, rule, state.noise_var, |_| true)?;
+            let found = part.best(dim, rule, state.noise_var, |_| true)?;
             best = match (best, found) {
-                (Some(best), Some(found)) if found.beats(&best, is_copy(pool)) => Some(found),
+                (Some(best), Some(found)) if found.beats(&best, super::is_copy(pool)) => Some(found),
                 (None, found) => found,
                 (best, _) => best,
             };
@@ -161,27 +160,33 @@ impl HotRows {
     /// Returns the best open row.
     pub fn best(
         &self,
-        pool: Embeddings<'_>,
+        dim: usize,
         rule: &dyn Rule,
         noise_var: f64,
         open: impl Fn(usize) -> bool,
     ) -> Result<Option<ScoredRow>, PrecisionLoss> {
-        let places = || (0..self.rows.len()).filter(|&at| open(self.rows[at]));
-        let scored = |at: usize| {
-            let key = rule.key(&self.candidate(at, noise_var));
-            ScoredRow { row: self.rows[at], key, score: 0.0 }
+        let places: Vec<usize> = (0..self.rows.len()).filter(|&at| open(self.rows[at])).collect();
+        let scored = |at: &usize| {
+            let key = rule.key(&self.candidate(*at, noise_var));
+            ScoredRow { row: self.rows[*at], key, score: 0.0 }
         };
-        let Some(leader) = places().map(scored).min_by(ScoredRow::order) else { return Ok(None) };
-        let doubtful = |at: usize| {
+        let scored: Vec<ScoredRow> = places.iter().map(scored).collect();
+        let Some(leader) = scored.iter().copied().min_by(ScoredRow::order) else { return Ok(None) };
+        let doubtful = |&at: &usize| {
             let (_, second) = self.numbers[at];
             let most = second.value.max(0.0) + 1e-3 * LOST * second.scale;
             second.is_lost() && rule.key(&Candidate { sq_cov: most, ..self.candidate(at, noise_var) }) >= leader.key
         };
-        if self.is_sum && places().any(doubtful) {
+        if self.is_sum && places.iter().any(doubtful) {
             return Err(PrecisionLoss);
         }
-        let best = winner(places().map(scored), is_copy(pool)).expect("there is at least the leader");
-        let at = places().find(|&at| self.rows[at] == best.row).expect("the best row is one of these rows");
+        let place = |row: usize| {
+            let at = scored.iter().position(|one| one.row == row).expect("the row is one of these rows");
+            places[at]
+        };
+        let is_copy = |a: usize, b: usize| self.points.are_equal(place(a), place(b), dim);
+        let best = winner(scored.iter().copied(), is_copy).expect("there is at least the leader");
+        let at = place(best.row);
         Ok(Some(ScoredRow { score: rule.score(&self.candidate(at, noise_var)), ..best }))
     }
 

@@ -6,14 +6,17 @@
 //! functionals of the drafted picks, with bounds on its rounding. A row whose score may reach that of a drafted pick is
 //! recomputed in f64. If it wins, the draft is cut there and the row becomes the pick. Each pass makes at least one pick,
 //! and the picks are those of the plain engine. If f32 requires too many rows to be recomputed, the passes continue in f64.
+//!
+//! Warm and cold rows belong to shards ([`crate::shard`]), which work on them where they lie: on threads ([`threads`]), or
+//! on the pool's own carrier. Everything that decides a pick is computed here.
 
 mod block_steps;
 mod cold;
 mod hot;
 mod state;
+mod threads;
 mod warm;
 
-use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::ops::RangeInclusive;
 
@@ -21,17 +24,21 @@ use crate::base::algebra::norm_sq;
 use crate::engine::order::ScoredRow;
 use crate::engine::real::Real;
 use crate::engine::work::Work;
+use crate::shard::{CHALLENGERS, Challengers, PickStep, SecondNumber, Shard, ShardSetup};
+use crate::task::survey::Norms;
 use crate::{Embeddings, Rule};
-use block_steps::VtlRoot;
-use cold::{Challengers, ColdRows};
+use block_steps::RowMeaning;
+use cold::{ColdRows, Rivals};
 use hot::HotRows;
 pub(crate) use state::SelectionState;
-use state::{PickStep, SecondNumber};
-use warm::{Rivals, WarmRows};
+use threads::ThreadShard;
 
 /// Share of the pool on which picks are drafted, and limits of that number of rows.
 const HOT_SHARE: usize = 256;
 const HOT: RangeInclusive<usize> = 128..=3072;
+
+/// Largest number of hot rows of a pool with a carrier, where it costs little to try a draft on the warm rows.
+const MOST_HOT_CARRIED: usize = 512;
 
 /// Number of warm rows per hot row, and largest count of their numbers, which are copied (128 MiB in f32).
 const WARM: usize = 16;
@@ -44,6 +51,9 @@ const FIRST_DRAFT: usize = 8;
 /// Number of drafted picks that are tried on the warm rows at a time.
 const TRIAL: usize = 16;
 
+/// The same for a pool with a carrier.
+const TRIAL_CARRIED: usize = 4;
+
 /// Number of probes that the matrix product computes at a time on processors with AVX-512; a multiple of that on others.
 const REGISTER: usize = 16;
 
@@ -53,6 +63,12 @@ const MOST_POOR_PASSES: usize = 3;
 /// Returns whether two rows hold the same numbers.
 fn is_copy(pool: Embeddings<'_>) -> impl Fn(usize, usize) -> bool {
     move |a: usize, b: usize| pool.row(a) == pool.row(b)
+}
+
+/// Returns the shards of the pool's carrier, if it has one that can compute the rule.
+fn carried<'a>(pool: Embeddings<'a>, meaning: RowMeaning<'a>, is_double: bool) -> Vec<Box<dyn Shard + 'a>> {
+    let setup = ShardSetup { form: meaning.rule.form(), noise_var: meaning.noise_var, is_double };
+    pool.carrier().map_or_else(Vec::new, |carrier| carrier.shards(&setup))
 }
 
 /// A variance has lost its digits, or the precision is too low. The next engine takes over.
@@ -82,21 +98,20 @@ struct Draft {
     state: SelectionState,
 }
 
-/// The engine, with the numbers of the cold rows in `T`.
-pub(crate) struct LinearSpeculator<'a, T: Real> {
+/// The engine.
+pub(crate) struct LinearSpeculator<'a> {
     pool: Embeddings<'a>,
     rule: &'a dyn Rule,
     state: SelectionState,
     hot: HotRows,
-    warm: WarmRows<T>,
-    cold: ColdRows<'a, T>,
+    cold: ColdRows<'a>,
     /// Picks that are made but not yet applied to the cold rows.
     pending: Vec<PickStep>,
+    /// Rows that were picked since the shards were last told.
+    taken: Vec<usize>,
     /// Picks that are made but not yet returned.
     ready: VecDeque<(usize, f64)>,
     open: Vec<bool>,
-    /// Rows that are open and not hot.
-    watched: Vec<bool>,
     draft: usize,
     /// Variance of the targets when VTL's sums of the cold rows were last computed from scratch, and whether to recompute
     /// them.
@@ -108,12 +123,12 @@ pub(crate) struct LinearSpeculator<'a, T: Real> {
     passes: usize,
 }
 
-impl<'a> LinearSpeculator<'a, f32> {
+impl<'a> LinearSpeculator<'a> {
     /// Starts with the cold rows in f32. Returns `None` if speculation does not apply: for norms beyond f32, or an
     /// unsupported rule.
     pub fn new(
         pool: Embeddings<'a>,
-        norms: &'a [f32],
+        norms: &'a Norms,
         rule: &'a dyn Rule,
         mut state: SelectionState,
         open: Vec<bool>,
@@ -126,24 +141,27 @@ impl<'a> LinearSpeculator<'a, f32> {
         // Beyond these sizes f32 overflows or underflows: VTL needs fourth powers.
         let in_range = |size: f64| size == 0.0 || (1e-14..1e14).contains(&size);
         let sizes = [state.noise_var, state.target_var()];
-        if !norms.iter().all(|&norm| in_range(f64::from(norm))) || !sizes.into_iter().all(in_range) {
+        if !norms.extremes().into_iter().chain(sizes).all(in_range) {
             return None;
         }
         // Under much noise, the targets change only the last digits of a variance.
-        let largest = norms.iter().copied().fold(0.0, f32::max);
-        if state.noise_var > 1e6 * f64::from(largest) {
+        if state.noise_var > 1e6 * norms.extremes()[1] {
             return None;
         }
         state.fold();
-        Self::start(pool, norms.into(), rule, state, open)
+        let meaning = RowMeaning { rule, noise_var: state.noise_var };
+        let mut shards = carried(pool, meaning, false);
+        if shards.is_empty() {
+            let norms = norms.of_rows(pool);
+            shards = vec![Box::new(ThreadShard::<f32>::new(pool, norms, meaning)) as Box<dyn Shard + 'a>];
+        }
+        Self::start(pool, shards, rule, state, open)
     }
-}
 
-impl<'a, T: Real> LinearSpeculator<'a, T> {
     /// Starts from a folded `state`.
     fn start(
         pool: Embeddings<'a>,
-        norms: Cow<'a, [T]>,
+        shards: Vec<Box<dyn Shard + 'a>>,
         rule: &'a dyn Rule,
         state: SelectionState,
         open: Vec<bool>,
@@ -152,11 +170,10 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
             pool,
             rule,
             hot: HotRows::none(pool, &state),
-            warm: WarmRows::default(),
-            cold: ColdRows::new(pool, norms, &state),
+            cold: ColdRows::new(shards, pool.dim(), &state, &open),
             pending: Vec::new(),
+            taken: Vec::new(),
             ready: VecDeque::new(),
-            watched: Vec::new(),
             open,
             draft: FIRST_DRAFT,
             fresh_var: state.target_var(),
@@ -174,11 +191,13 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
     fn draft_and_verify(&mut self, left: usize) -> Result<(), PrecisionLoss> {
         let draft = self.draft(self.filled(self.draft).min(left))?;
         let Draft { steps, values, mut hot, joined, state: after_draft } = draft;
-        // Rows that are open but not part of the draft at this step.
-        let outside = |row: usize, step: usize| joined.get(&row).map_or(self.watched[row], |&from| step < from);
-        let root = if std::mem::take(&mut self.is_sum_stale) { VtlRoot::of(&self.state) } else { None };
-        let picks = (&self.pending[..], &steps[..]);
-        let challengers = self.cold.verify(self.pool, self.rule, &after_draft, picks, outside, root);
+        // The rows of the draft, and the step from which on they belong to it.
+        let drafted = hot.rows().iter().map(|row| (*row, joined.get(row).copied().unwrap_or(0)));
+        let drafted: HashMap<usize, usize> = drafted.collect();
+        let outside = |row: usize, step: usize| drafted.get(&row).is_none_or(|&from| step < from);
+        let root = if std::mem::take(&mut self.is_sum_stale) { self.state.square_root() } else { None };
+        let (picks, after) = ((&self.pending[..], &steps[..]), after_draft.standardised());
+        let challengers = self.cold.verify(picks, after.as_deref(), root.as_ref(), &drafted);
         self.passes += 1;
         let (agreed, winner) = self.settle(&challengers, &steps, outside)?;
 
@@ -198,6 +217,7 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
         let applied = self.cold.keep(agreed);
         self.pending = steps[applied..agreed].to_vec();
         self.ready.extend(steps[..agreed].iter().map(|step| (step.row, step.score)));
+        self.taken.extend(steps[..agreed].iter().map(|step| step.row));
         if let Some(winner) = winner {
             let step = self.state.observe(self.pool, winner)?;
             self.take(step)?;
@@ -205,7 +225,9 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
         let made = agreed + usize::from(winner.is_some());
         self.poor_passes += usize::from(challengers.complete < steps.len() && made < 3);
         if made == 0 {
-            return self.pick_exactly();
+            // Where a pass in f64 is cheap, it replaces the search through all rows here.
+            self.is_too_coarse = self.cold.precision().challengers < CHALLENGERS;
+            return if self.is_too_coarse { Err(PrecisionLoss) } else { self.pick_exactly() };
         }
         if left <= made {
             return Ok(());
@@ -234,10 +256,11 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
         };
         // The state before the steps that are not yet tried on the warm rows.
         let (mut tried, mut before) = (0, self.state.clone());
+        let trial_len = if self.pool.carrier().is_some() { TRIAL_CARRIED } else { TRIAL };
         while tried < most {
-            while draft.steps.len() < most.min(tried + TRIAL) {
+            while draft.steps.len() < most.min(tried + trial_len) {
                 draft.hot.standardise(draft.state.standardised().as_deref());
-                let best = draft.hot.best(self.pool, self.rule, draft.state.noise_var, |row| self.open[row])?;
+                let best = draft.hot.best(self.pool.dim(), self.rule, draft.state.noise_var, |row| self.open[row])?;
                 let Some(best) = best else { break };
                 let step = draft.state.observe(self.pool, best)?;
                 self.open[step.row] = false;
@@ -249,8 +272,9 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
             if trial.is_empty() {
                 break;
             }
-            let outside = |row: usize| self.watched[row] && !draft.joined.contains_key(&row);
-            let rivals = self.warm.try_steps(self.pool.dim(), self.rule, trial, &draft.state, outside);
+            let mut excluded = draft.hot.rows().to_vec();
+            excluded.sort_unstable();
+            let rivals = self.cold.try_steps(trial, draft.state.standardised().as_deref(), &excluded);
             if let Some(Rivals { at, rows }) = rivals {
                 tried += at;
                 draft.state = self.replay(&before, &draft.steps[tried - at..tried])?;
@@ -289,12 +313,13 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
         if challengers.rows.is_empty() {
             return Ok((complete, None));
         }
-        let mut rows = HotRows::build(self.pool, &challengers.rows, &self.state)?;
+        let rows: Vec<usize> = challengers.rows.iter().map(|&(_, row)| row).collect();
+        let mut rows = HotRows::build(self.pool, &rows, &self.state)?;
         for (t, step) in steps[..complete].iter().enumerate() {
             if let SecondNumber::Standardised { weights } = &step.second {
                 rows.standardise(Some(weights));
             }
-            let best = rows.best(self.pool, self.rule, self.state.noise_var, |row| outside(row, t))?;
+            let best = rows.best(self.pool.dim(), self.rule, self.state.noise_var, |row| outside(row, t))?;
             if let Some(best) = best.filter(|best| best.beats(&step.scored(), is_copy(self.pool))) {
                 return Ok((t, Some(best)));
             }
@@ -330,30 +355,30 @@ impl<'a, T: Real> LinearSpeculator<'a, T> {
         self.open[step.row] = false;
         self.hot.apply(&step, |row| self.open[row])?;
         self.ready.push_back((step.row, step.score));
+        self.taken.push(step.row);
         self.pending.push(step);
         Ok(())
     }
 
     fn hot_rows(&self) -> usize {
-        (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end())
+        let most = if self.pool.carrier().is_some() { MOST_HOT_CARRIED } else { *HOT.end() };
+        (self.open.len() / HOT_SHARE).clamp(*HOT.start(), most)
     }
 
     /// Chooses the hot rows, which have the best scores according to the cold rows' numbers, and the warm rows after them.
     fn choose_hot(&mut self) -> Result<(), PrecisionLoss> {
         let count = self.hot_rows();
-        let warm = (WARM * count).min(WARM_NUMBERS / self.pool.dim()).max(count);
-        let (rows, numbers) = self.cold.best(self.rule, &self.state, &self.open, warm);
-        self.warm = WarmRows::new(self.pool, &rows, &numbers, &self.pending, &self.state);
-        let best = self.warm.best(self.rule, &self.state, count);
+        let all = (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end());
+        let warm = (WARM * all).min(WARM_NUMBERS / self.pool.dim()).max(count);
+        let (after, taken) = (self.state.standardised(), std::mem::take(&mut self.taken));
+        let best = self.cold.rank((warm, count), &self.pending, after.as_deref(), &taken);
         let hot = std::mem::replace(&mut self.hot, HotRows::none(self.pool, &self.state));
         self.hot = hot.replace_rows(self.pool, &best, &self.state, &self.open)?;
-        self.watched.clone_from(&self.open);
-        self.hot.rows().iter().for_each(|&row| self.watched[row] = false);
         Ok(())
     }
 }
 
-impl<'a, T: Real> DraftingEngine<'a> for LinearSpeculator<'a, T> {
+impl<'a> DraftingEngine<'a> for LinearSpeculator<'a> {
     fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, PrecisionLoss> {
         if self.ready.is_empty() {
             self.is_too_coarse = self.poor_passes > MOST_POOR_PASSES;
@@ -370,13 +395,19 @@ impl<'a, T: Real> DraftingEngine<'a> for LinearSpeculator<'a, T> {
     }
 
     fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'a> + 'a>> {
-        if T::UNIT == f64::UNIT || !self.is_too_coarse {
+        if self.cold.precision().unit <= <f64 as Real>::UNIT || !self.is_too_coarse {
             return None;
         }
         let Self { pool, rule, mut state, open, .. } = *self;
-        let norms = pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>());
         state.fold();
-        let mut engine = LinearSpeculator::<f64>::start(pool, norms.concat().into(), rule, state, open)?;
+        let meaning = RowMeaning { rule, noise_var: state.noise_var };
+        let mut shards = carried(pool, meaning, true);
+        if shards.is_empty() {
+            let norms = pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>());
+            shards =
+                vec![Box::new(ThreadShard::<f64>::new(pool, norms.concat().into(), meaning)) as Box<dyn Shard + 'a>];
+        }
+        let mut engine = LinearSpeculator::start(pool, shards, rule, state, open)?;
         // The norms took one pass.
         engine.passes += 1;
         Some(Box::new(engine))

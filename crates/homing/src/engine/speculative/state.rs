@@ -6,59 +6,12 @@ use crate::engine::numbers::lower_variance;
 use crate::engine::order::ScoredRow;
 use crate::law::targets::Targets;
 use crate::law::{Law, LinearLaw, condense};
+use crate::shard::{PickStep, SecondNumber, SquareRoot};
 use crate::{Embeddings, Wants};
 
-/// One pick, drafted or made: the functionals by which it changes the candidates' numbers.
-#[derive(Clone)]
-pub(crate) struct PickStep {
-    pub row: usize,
-    pub key: f64,
-    pub score: f64,
-    /// Σφ under the law given D.
-    pub data: Vec<f64>,
-    /// Var f + ρ².
-    pub total: f64,
-    /// Var f.
-    pub var: f64,
-    /// Σ_a Var f_a before the pick.
-    pub target_var: f64,
-    pub second: SecondNumber,
-}
-
 impl PickStep {
-    pub fn scored(&self) -> ScoredRow {
+    pub(crate) fn scored(&self) -> ScoredRow {
         ScoredRow { row: self.row, key: self.key, score: self.score }
-    }
-}
-
-/// The part of a step that changes the rule's second number.
-#[derive(Clone)]
-pub(crate) enum SecondNumber {
-    None,
-    /// Σ_A φ and its total variance under the law given the targets as well (ITL).
-    Joint {
-        weights: Vec<f64>,
-        total: f64,
-    },
-    /// Σ_a c_a f_a, where c are the pick's covariances with the targets, and ‖c‖² (VTL).
-    Squares {
-        weights: Vec<f64>,
-        norm_sq: f64,
-    },
-    /// Σ_a f_a / σ_a before the pick, by which it was chosen (CTL).
-    Standardised {
-        weights: Vec<f64>,
-    },
-}
-
-impl SecondNumber {
-    pub fn weights(&self) -> Option<&[f64]> {
-        match self {
-            SecondNumber::None => None,
-            SecondNumber::Joint { weights, .. }
-            | SecondNumber::Squares { weights, .. }
-            | SecondNumber::Standardised { weights } => Some(weights),
-        }
     }
 }
 
@@ -102,6 +55,14 @@ impl SelectionState {
     pub fn standardised(&self) -> Option<Vec<f64>> {
         let targets = self.targets.as_ref().filter(|_| self.wants.std_cov)?;
         Some(self.data.functional(&targets.standardised().collect::<Vec<_>>()))
+    }
+
+    /// Returns the functionals whose squared covariances with a candidate add up to VTL's sum.
+    pub fn square_root(&self) -> Option<SquareRoot> {
+        let targets = self.targets.as_ref().filter(|_| self.wants.sq_cov)?;
+        let columns = self.data.root_of(&targets.points);
+        let norm_sq = columns.iter().map(|column| norm_sq(column)).sum();
+        Some(SquareRoot { columns, norm_sq })
     }
 
     /// Conditions on a chosen row, and returns the step.

@@ -2,15 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::block_steps::{BlockSteps, ColdNumbers};
-use super::cold::bounded;
-use super::{PickStep, SelectionState};
+use super::block_steps::{BlockSteps, ColdNumbers, RowMeaning};
+use crate::Embeddings;
 use crate::data::embeddings::BLOCK;
 use crate::engine::real::Real;
-use crate::{Embeddings, Rule};
-
-/// Largest number of rivals that one decision adds to the draft.
-const MOST_RIVALS: usize = 128;
+use crate::shard::{PickStep, Ranked, Ranking, Rival, Trial};
 
 /// Rows with nearly the best scores, in blocks.
 #[derive(Default)]
@@ -27,22 +23,9 @@ struct WarmBlock<T> {
     history: Vec<ColdNumbers<T>>,
 }
 
-/// Rows that would have been picked before the draft's own picks.
-pub(crate) struct Rivals {
-    /// The first decision that one of them wins.
-    pub at: usize,
-    pub rows: Vec<usize>,
-}
-
 impl<T: Real> WarmRows<T> {
-    /// Creates the rows from their numbers before the `pending` picks. `state` is the state after those.
-    pub fn new(
-        pool: Embeddings<'_>,
-        rows: &[usize],
-        numbers: &ColdNumbers<T>,
-        pending: &[PickStep],
-        state: &SelectionState,
-    ) -> Self {
+    /// Creates the rows from their numbers before the pending picks.
+    pub fn new(pool: Embeddings<'_>, rows: &[usize], numbers: &ColdNumbers<T>, ranking: &Ranking<'_>) -> Self {
         let part = |list: &[T], at: usize| list.get(at..list.len().min(at + BLOCK)).unwrap_or_default().to_vec();
         let copies = |rows: &[usize]| {
             let mut points = vec![T::default(); rows.len() * pool.dim()];
@@ -60,7 +43,7 @@ impl<T: Real> WarmRows<T> {
             history: Vec::new(),
         };
         let mut warm = Self { blocks: rows.par_chunks(BLOCK).enumerate().map(block).collect() };
-        warm.apply(pool.dim(), pending, state, |_, _, _| {});
+        warm.apply(pool.dim(), (ranking.pending, ranking.after), |_, _, _| {});
         warm
     }
 
@@ -68,11 +51,10 @@ impl<T: Real> WarmRows<T> {
     fn apply(
         &mut self,
         dim: usize,
-        steps: &[PickStep],
-        state: &SelectionState,
+        (steps, after): (&[PickStep], Option<&[f64]>),
         at: impl Fn(usize, &[usize], &ColdNumbers<T>) + Sync,
     ) {
-        let block_steps = BlockSteps::new(dim, steps.iter(), state, None);
+        let block_steps = BlockSteps::new(dim, steps.iter(), after, None);
         let room = || block_steps.room();
         self.blocks.par_iter_mut().for_each_init(room, |products, block| {
             let WarmBlock { rows, points, numbers, history } = block;
@@ -84,54 +66,45 @@ impl<T: Real> WarmRows<T> {
         });
     }
 
-    /// Applies the steps of a draft, up to the first at which a row `outside` the draft scores more than the step's own
-    /// row.
-    pub fn try_steps(
-        &mut self,
-        dim: usize,
-        rule: &dyn Rule,
-        steps: &[PickStep],
-        state: &SelectionState,
-        outside: impl Fn(usize) -> bool + Sync,
-    ) -> Option<Rivals> {
+    /// Applies the steps of a draft. Returns the rows that score more than the step's own row, at every step.
+    pub fn try_steps(&mut self, dim: usize, meaning: RowMeaning<'_>, trial: &Trial<'_>) -> Vec<Rival> {
         let found = std::sync::Mutex::new(Vec::new());
-        self.apply(dim, steps, state, |t, rows, numbers| {
-            let Some(step) = steps.get(t) else { return };
-            let keys = keys(rule, state, numbers);
-            let better = rows.iter().zip(keys).filter(|&(&row, key)| f64::from(key) > step.key && outside(row));
-            let better: Vec<(usize, f32, usize)> = better.map(|(&row, key)| (t, key, row)).collect();
+        self.apply(dim, (trial.steps, trial.after), |at, rows, numbers| {
+            let Some(step) = trial.steps.get(at) else { return };
+            let ranked = rows.iter().zip(keys(meaning, numbers));
+            let better =
+                ranked.filter(|&(row, key)| f64::from(key) > step.key && trial.excluded.binary_search(row).is_err());
+            let better: Vec<Rival> = better.map(|(&row, key)| Rival { at, row, key }).collect();
             if !better.is_empty() {
                 found.lock().expect("no thread panics while it holds the lock").extend(better);
             }
         });
-        let mut found = found.into_inner().expect("no thread panics while it holds the lock");
-        found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
-        let at = found.first()?.0;
-        let best = found.chunk_by(|a, b| a.0 == b.0).flat_map(|decision| decision.iter().take(MOST_RIVALS));
-        let mut rows: Vec<usize> = best.map(|&(_, _, row)| row).collect();
-        rows.sort_unstable();
-        rows.dedup();
+        found.into_inner().expect("no thread panics while it holds the lock")
+    }
+
+    /// Returns to the numbers before a step of the last trial.
+    pub fn rewind(&mut self, at: usize) {
         for block in &mut self.blocks {
             block.numbers = std::mem::take(&mut block.history[at]);
         }
-        Some(Rivals { at, rows })
     }
 
     /// Returns the `count` rows with the largest keys.
-    pub fn best(&self, rule: &dyn Rule, state: &SelectionState, count: usize) -> Vec<usize> {
+    pub fn best(&self, meaning: RowMeaning<'_>, count: usize) -> Vec<Ranked> {
         let ranked = |block: &WarmBlock<T>| {
-            let keys = keys(rule, state, &block.numbers);
-            keys.into_iter().zip(block.rows.iter().copied()).collect::<Vec<_>>()
+            let ranked = block.rows.iter().zip(keys(meaning, &block.numbers));
+            ranked.map(|(&row, key)| Ranked { row, key }).collect::<Vec<_>>()
         };
-        let mut ranked: Vec<(f32, usize)> = self.blocks.iter().flat_map(ranked).collect();
-        ranked.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        ranked.into_iter().take(count).map(|(_, row)| row).collect()
+        let mut ranked: Vec<Ranked> = self.blocks.iter().flat_map(ranked).collect();
+        ranked.sort_unstable_by(Ranked::order);
+        ranked.truncate(count);
+        ranked
     }
 }
 
-fn keys<T: Real>(rule: &dyn Rule, state: &SelectionState, numbers: &ColdNumbers<T>) -> Vec<f32> {
+fn keys<T: Real>(meaning: RowMeaning<'_>, numbers: &ColdNumbers<T>) -> Vec<f32> {
     let mut keys = Vec::with_capacity(numbers.var.len());
     // Norms only scale errors, and no errors are bounded here.
-    rule.keys(&bounded(state, numbers, &numbers.var), &mut keys);
+    meaning.rule.keys(&meaning.bounded(numbers, &numbers.var), &mut keys);
     keys
 }

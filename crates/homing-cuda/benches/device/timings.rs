@@ -1,0 +1,108 @@
+//! How long selections take on the device.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use homing::{Embeddings, Noise, Plan, Selection, Task, select};
+use homing_cuda::{Device, DevicePool, Format};
+
+use crate::check::download;
+use crate::timed::{QUESTIONS, Timed};
+
+const DIM: usize = 512;
+const TARGETS: usize = 30;
+
+/// A pool of the timings.
+pub struct Pool {
+    pub name: &'static str,
+    rows: usize,
+    format: Format,
+    clusters: usize,
+}
+
+const fn pool(name: &'static str, rows: usize, format: Format, clusters: usize) -> Pool {
+    Pool { name, rows, format, clusters }
+}
+
+pub const POOLS: [Pool; 4] = [
+    pool("1m", 1_000_000, Format::F32, 1000),
+    pool("10m", 10_000_000, Format::F32, 1000),
+    pool("random", 10_000_000, Format::F32, 0),
+    pool("50m", 50_000_000, Format::Bf16, 1000),
+];
+
+pub fn selections(device: &Arc<Device>, kind: &Pool) {
+    let devices = std::slice::from_ref(device);
+    let clock = Instant::now();
+    let generate = |rows, format, seed| DevicePool::generate((rows, DIM), format, kind.clusters, seed, devices);
+    let made = generate(kind.rows, kind.format, 1).and_then(|pool| Ok((pool, generate(TARGETS * 40, Format::F32, 1)?)));
+    let (pool, targets) = match made {
+        Ok(made) => made,
+        Err(error) => {
+            println!("{}: {error}", kind.name);
+            return;
+        }
+    };
+    // Rows near some of the centres, but not rows of the pool.
+    let targets: Vec<f32> = download(&targets, DIM).chunks(DIM).step_by(40).flatten().copied().collect();
+    let targets: Vec<f32> = targets.iter().enumerate().map(|(i, x)| x + 0.03 * (i as f32 * 0.37).sin()).collect();
+    println!("{}: generated and surveyed in {:.3} s", kind.name, clock.elapsed().as_secs_f64());
+    let task = Task::new(pool.embeddings(), Embeddings::new(&targets, DIM).expect("the rows are whole"));
+    for (rule, count, noise) in [
+        ("itl", 100, 0.01),
+        ("itl", 100, 1.0),
+        ("itl", 100, 1e-4),
+        ("vtl", 100, 0.01),
+        ("ctl", 100, 0.01),
+        ("undirected-itl", 100, 0.01),
+        ("itl", 1000, 0.01),
+    ] {
+        let plan = Plan::default().strategy(rule.parse().expect("a rule")).count(count).noise(Noise::Relative(noise));
+        let mut seconds = Vec::new();
+        let mut last: Option<Selection> = None;
+        for _ in 0..if count > 100 { 2 } else { 4 } {
+            let clock = Instant::now();
+            match select(&task, &plan) {
+                Ok(selection) => last = Some(selection),
+                Err(error) => println!("{error}"),
+            }
+            seconds.push(clock.elapsed().as_secs_f64());
+        }
+        let warm_up = seconds.remove(0);
+        seconds.sort_by(f64::total_cmp);
+        let Some(last) = last else { continue };
+        let timed = Timed::new(&pool);
+        let same = Task::new(timed.embeddings(DIM), task.targets.expect("there are targets"));
+        let clock = Instant::now();
+        let again = select(&same, &plan).map(|selection| selection.rows());
+        let whole = clock.elapsed().as_secs_f64();
+        assert_eq!(again, Ok(last.rows()));
+        let (spent, challengers) = *timed.spent.lock().expect("no thread panics");
+        let parts: Vec<String> =
+            QUESTIONS.iter().zip(spent).map(|(name, (s, n))| format!("{name} {:.1} ms/{n}", 1e3 * s)).collect();
+        println!(
+            "{} {rule} {count} ρ²={noise}: {:.4} s (first {warm_up:.4}), {} passes, {} probes | {:.1} ms: {}, {challengers} challengers, \
+             coordinator {:.1} ms",
+            kind.name,
+            seconds[seconds.len() / 2],
+            last.passes,
+            last.probes,
+            1e3 * whole,
+            parts.join(", "),
+            1e3 * (whole - spent.iter().map(|(s, _)| s).sum::<f64>()),
+        );
+    }
+}
+
+/// Measures the upload of a pool from memory.
+pub fn upload(device: &Arc<Device>) {
+    let values: Vec<f32> = (0..1_000_000 * DIM).map(|i| ((i as u32).wrapping_mul(2_654_435_761) >> 8) as f32).collect();
+    let embeddings = Embeddings::new(&values, DIM).expect("the rows are whole");
+    for _ in 0..2 {
+        let clock = Instant::now();
+        let made = DevicePool::upload(embeddings, std::slice::from_ref(device));
+        let seconds = clock.elapsed().as_secs_f64();
+        let gb = (values.len() * 4) as f64 / 1e9;
+        println!("upload of {gb:.2} GB: {seconds:.3} s, {:.1} GB/s, {:?}", gb / seconds, made.err());
+    }
+}

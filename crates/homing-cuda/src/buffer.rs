@@ -1,0 +1,125 @@
+//! Memory on a device that is reused from call to call.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZeroBits};
+
+use crate::real::Real;
+use crate::{Device, Result};
+
+/// Memory that grows when more is asked for.
+pub(crate) struct Buffer<T> {
+    device: Arc<Device>,
+    slice: Option<CudaSlice<T>>,
+}
+
+impl<T: DeviceRepr + ValidAsZeroBits> Buffer<T> {
+    pub fn new(device: &Arc<Device>) -> Self {
+        Self { device: device.clone(), slice: None }
+    }
+
+    /// Returns a buffer of `len` zeros.
+    pub fn zeros(device: &Arc<Device>, len: usize) -> Result<Self> {
+        let mut buffer = Self::new(device);
+        buffer.reserve(len)?;
+        Ok(buffer)
+    }
+
+    /// Makes room for `len` values. If the memory grows, its contents are lost.
+    pub fn reserve(&mut self, len: usize) -> Result<u64> {
+        if self.slice.as_ref().is_none_or(|slice| slice.len() < len) {
+            self.slice = None;
+            let size = len.max(1);
+            self.device.check_room(size * size_of::<T>())?;
+            self.slice = Some(self.device.stream.alloc_zeros(size)?);
+        }
+        Ok(self.at(0))
+    }
+
+    /// Copies values to the start of the buffer, and returns its address.
+    pub fn fill(&mut self, values: &[T]) -> Result<u64> {
+        self.reserve(values.len())?;
+        if let Some(slice) = self.slice.as_mut().filter(|_| !values.is_empty()) {
+            self.device.stream.memcpy_htod(values, &mut slice.slice_mut(..values.len()))?;
+        }
+        Ok(self.at(0))
+    }
+
+    /// Copies the first values to memory.
+    pub fn read(&self, out: &mut [T]) -> Result<()> {
+        if let Some(slice) = self.slice.as_ref().filter(|_| !out.is_empty()) {
+            self.device.stream.memcpy_dtoh(&slice.slice(..out.len()), out)?;
+            self.device.stream.synchronize()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the address of a position; zero if there is no memory yet.
+    pub fn at(&self, position: usize) -> u64 {
+        self.slice
+            .as_ref()
+            .map_or(0, |slice| slice.device_ptr(&self.device.stream).0 + (position * size_of::<T>()) as u64)
+    }
+}
+
+impl Buffer<u8> {
+    /// Copies bytes from a position to memory.
+    pub fn read_at(&self, at: usize, out: &mut [u8]) -> Result<()> {
+        if let Some(slice) = self.slice.as_ref() {
+            self.device.stream.memcpy_dtoh(&slice.slice(at..at + out.len()), out)?;
+            self.device.stream.synchronize()?;
+        }
+        Ok(())
+    }
+}
+
+impl<T: Real> Buffer<T> {
+    /// Copies numbers from a position of another buffer to the start of this one.
+    pub fn copy_from(&mut self, other: &Self, from: usize, count: usize) -> Result<()> {
+        if let (Some(to), Some(from_slice)) = (self.slice.as_mut(), other.slice.as_ref()) {
+            self.device.stream.memcpy_dtod(&from_slice.slice(from..from + count), &mut to.slice_mut(..count))?;
+        }
+        Ok(())
+    }
+}
+
+/// Two parts of memory that the device reads directly: one is filled while the other is sent.
+pub(crate) struct Staging {
+    device: Arc<Device>,
+    halves: [Option<PinnedHostSlice<u8>>; 2],
+    current: usize,
+}
+
+impl Staging {
+    pub fn new(device: &Arc<Device>) -> Result<Self> {
+        device.context.bind_to_thread()?;
+        Ok(Self { device: device.clone(), halves: [None, None], current: 0 })
+    }
+
+    /// Returns memory to be filled, once the device has read what was sent from there.
+    #[allow(unsafe_code, reason = "memory that the device reads is not initialised")]
+    pub fn next(&mut self, len: usize) -> Result<&mut [u8]> {
+        self.current = 1 - self.current;
+        let half = &mut self.halves[self.current];
+        if half.as_ref().is_none_or(|half| half.len() < len) {
+            // SAFETY: every byte is a valid u8, and those that are sent are written before.
+            *half = Some(unsafe { self.device.context.alloc_pinned_with_flags(len, 0) }?);
+        }
+        let half = half.as_mut().expect("the memory was allocated above");
+        Ok(&mut half.as_mut_slice()?[..len])
+    }
+
+    /// Sends the first `len` bytes to a position on the device.
+    pub fn send(&mut self, len: usize, to: &mut Buffer<u8>, at: usize) -> Result<()> {
+        if let (Some(half), Some(slice)) = (&mut self.halves[self.current], to.slice.as_mut()) {
+            let mut place = slice.slice_mut(at..at + len);
+            if half.len() == len {
+                self.device.stream.memcpy_htod(half, &mut place)?;
+            } else {
+                self.device.stream.memcpy_htod(&half.as_slice()?[..len], &mut place)?;
+                self.device.stream.synchronize()?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! A GPU with its stream, its kernels and cuBLAS.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use cudarc::cublas::CudaBlas;
+use cudarc::cublas::sys::{cublasMath_t, cublasSetMathMode};
+use cudarc::driver::{CudaContext, CudaStream, LaunchConfig};
+
+use crate::error::Library;
+use crate::kernels::Kernels;
+use crate::{Error, Result};
+
+/// Threads of a block, for kernels with one thread per row.
+const THREADS: u32 = 256;
+
+/// Blocks of a kernel that runs through all rows.
+const GRID: u32 = 2048;
+
+/// A GPU.
+pub struct Device {
+    index: usize,
+    pub(crate) context: Arc<CudaContext>,
+    pub(crate) stream: Arc<CudaStream>,
+    pub(crate) blas: CudaBlas,
+    /// The kernels for numbers in f32, and for numbers in f64.
+    pub(crate) single: Kernels,
+    pub(crate) double: Kernels,
+    /// Held while a shard uses the device.
+    pub(crate) turn: Mutex<()>,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cuda:{}", self.index)
+    }
+}
+
+impl Device {
+    /// Returns how many devices there are: none without a driver.
+    pub fn count() -> usize {
+        if !is_present(Library::Driver) || cudarc::driver::result::init().is_err() {
+            return 0;
+        }
+        CudaContext::device_count().map_or(0, |count| count as usize)
+    }
+
+    /// Opens a device by its number.
+    pub fn open(index: usize) -> Result<Arc<Self>> {
+        for library in [Library::Driver, Library::Cublas, Library::Nvrtc] {
+            if !is_present(library) {
+                return Err(Error::NoLibrary(library));
+            }
+        }
+        let count = Self::count();
+        if index >= count {
+            return Err(Error::NoDevice { index, count });
+        }
+        let context = CudaContext::new(index)?;
+        let stream = context.default_stream();
+        let blas = CudaBlas::new(stream.clone())?;
+        pedantic(&blas)?;
+        let (single, double) = (Kernels::load(&context, "float")?, Kernels::load(&context, "double")?);
+        Ok(Arc::new(Self { index, context, stream, blas, single, double, turn: Mutex::new(()) }))
+    }
+
+    /// Opens the devices of a name such as `cuda:0`, or `cuda:0,1` for two.
+    pub fn open_named(name: &str) -> Result<Vec<Arc<Self>>> {
+        Self::indices(name)?.into_iter().map(Self::open).collect()
+    }
+
+    /// Returns the numbers in a name such as `cuda:0,1`. The name `cuda` alone means the first device.
+    fn indices(name: &str) -> Result<Vec<usize>> {
+        let wrong = || Error::Name(name.to_owned());
+        let list = match name.strip_prefix("cuda") {
+            Some("") => "0",
+            Some(rest) => rest.strip_prefix(':').ok_or_else(wrong)?,
+            None => return Err(wrong()),
+        };
+        let indices: Vec<usize> =
+            list.split(',').map(|part| part.parse().map_err(|_| wrong())).collect::<Result<_>>()?;
+        let mut once = indices.clone();
+        once.sort_unstable();
+        once.dedup();
+        if once.len() == indices.len() { Ok(indices) } else { Err(wrong()) }
+    }
+
+    /// Returns the name of the model, such as `NVIDIA H200`.
+    pub fn model(&self) -> Result<String> {
+        Ok(self.context.name()?)
+    }
+
+    /// Waits for the device, and makes it current on this thread.
+    pub(crate) fn take_turn(&self) -> Result<MutexGuard<'_, ()>> {
+        let turn = self.turn.lock().expect("no thread panics while it holds the lock");
+        self.context.bind_to_thread()?;
+        Ok(turn)
+    }
+
+    /// Waits until everything asked of the device is done.
+    pub fn wait(&self) -> Result<()> {
+        Ok(self.stream.synchronize()?)
+    }
+
+    /// Refuses an allocation for which there is no room.
+    pub(crate) fn check_room(&self, needed: usize) -> Result<()> {
+        let (free, _) = self.context.mem_get_info()?;
+        if needed > free { Err(Error::Memory { needed, free }) } else { Ok(()) }
+    }
+}
+
+/// Makes matrix products in f32 as the bounds expect them: without shorter formats.
+#[allow(unsafe_code, reason = "cuBLAS has no safe interface to its settings")]
+fn pedantic(blas: &CudaBlas) -> Result<()> {
+    // SAFETY: the handle is valid as long as `blas` is.
+    unsafe { cublasSetMathMode(*blas.handle(), cublasMath_t::CUBLAS_PEDANTIC_MATH) }.result()?;
+    Ok(())
+}
+
+/// Returns whether a library can be loaded.
+#[allow(unsafe_code, reason = "loading a library runs its code")]
+fn is_present(library: Library) -> bool {
+    // SAFETY: these are NVIDIA's libraries, whose initialisation has no requirements.
+    unsafe {
+        match library {
+            Library::Driver => cudarc::driver::sys::is_culib_present(),
+            Library::Cublas => cudarc::cublas::sys::is_culib_present(),
+            Library::Nvrtc => cudarc::nvrtc::sys::is_culib_present(),
+        }
+    }
+}
+
+/// Returns the launch of a kernel with one thread per row.
+pub(crate) fn per_row(rows: usize) -> LaunchConfig {
+    let blocks = rows.div_ceil(THREADS as usize).max(1) as u32;
+    LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
+}
+
+/// Returns the launch of a kernel whose threads run through all rows.
+pub(crate) fn through_all() -> LaunchConfig {
+    LaunchConfig { grid_dim: (GRID, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
+}
+
+/// Returns the launch of a kernel with one block per row.
+pub(crate) fn per_block(rows: usize) -> LaunchConfig {
+    LaunchConfig { grid_dim: (rows as u32, 1, 1), block_dim: (THREADS / 2, 1, 1), shared_mem_bytes: 0 }
+}
+
+/// Launches a kernel.
+macro_rules! launch {
+    ($device:expr, $kernel:expr, $config:expr, $($arg:expr),* $(,)?) => {{
+        use cudarc::driver::PushKernelArg;
+        let mut arguments = $device.stream.launch_builder(&$kernel);
+        $(let argument = $arg; arguments.arg(&argument);)*
+        // SAFETY: the arguments have the types and sizes that the kernel expects.
+        #[allow(unsafe_code, reason = "kernels are code in another language")]
+        unsafe { arguments.launch($config) }?;
+    }};
+}
+pub(crate) use launch;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_devices() {
+        assert_eq!(Device::indices("cuda"), Ok(vec![0]));
+        assert_eq!(Device::indices("cuda:1"), Ok(vec![1]));
+        assert_eq!(Device::indices("cuda:0,2"), Ok(vec![0, 2]));
+        for wrong in ["", "gpu", "cuda:", "cuda:x", "cuda:0,0", "cuda0", "cuda:-1", "cuda:0,"] {
+            assert_eq!(Device::indices(wrong), Err(Error::Name(wrong.into())));
+        }
+    }
+}

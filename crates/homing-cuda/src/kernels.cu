@@ -1,0 +1,428 @@
+// What a shard computes on the device. tests/it/shards.rs of the core states the same in Rust, row by row.
+//
+// Matrix products come from cuBLAS: `products` holds one column of `stride` entries per functional, and the entry of a row
+// of the block at its position there. One thread works on one row, unless noted otherwise. The kernels are compiled twice,
+// for numbers in f32 and in f64.
+
+#ifndef REAL
+#define REAL float
+#endif
+
+typedef REAL real;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef long long i64;
+
+enum Kind { NONE, JOINT, SQUARES, STANDARDISED };
+enum Form { VARIANCE, SIGNAL_RATIO, INFORMATION_RATIO, VALUE_RATIO, SQUARES_RATIO, CORRELATION };
+enum Format { F32, F16, BF16 };
+
+// What all kernels of a selection share.
+struct Law {
+    int kind;
+    int form;
+    double noise_var;
+    i64 wide;  // functionals per step
+};
+
+struct Step {
+    real inverse;  // 1/p
+    real second;   // 1/p of the law given the targets as well, or the squared norm of the covariances
+    real of_g;     // how |g| and |h| enlarge the error of a sum of squares
+    real of_h;
+    double key;
+};
+
+// Errors are already wider than the rounding of what follows.
+struct Decision {
+    real bar;
+    real var_error;
+    real second_error;
+    real std_cov_error;
+};
+
+struct Checkpoints {
+    int slot[5];
+    int at[5];
+};
+
+__device__ float as_float(const void* values, int format, i64 at) {
+    if (format == F32) return ((const float*)values)[at];
+    u16 bits = ((const u16*)values)[at];
+    if (format == BF16) return __uint_as_float((u32)bits << 16);
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+}
+
+__device__ bool is_below(const Law& law, real bar, real low, real high, real second) {
+    real noise_var = (real)law.noise_var, given = fmax(second, (real)0);
+    switch (law.form) {
+        case VARIANCE: return high < bar;
+        case SIGNAL_RATIO: return high < bar * noise_var;
+        case INFORMATION_RATIO: return high - given < bar * (given + noise_var);
+        case VALUE_RATIO: return high - given < bar * given;
+        case SQUARES_RATIO: return second < bar * (low + noise_var);
+        default: return second < bar * sqrt(low) && second < bar * sqrt(high);
+    }
+}
+
+__device__ real key_of(const Law& law, real var, real second) {
+    real noise_var = (real)law.noise_var;
+    var = fmax(var, (real)0);
+    real given = fmin(fmax(second, (real)0), var);
+    switch (law.form) {
+        case VARIANCE: return var;
+        case SIGNAL_RATIO: return var / noise_var;
+        case INFORMATION_RATIO: return (var - given) / (given + noise_var);
+        case VALUE_RATIO: return var > 0 ? (var - given) / fmax(given, (real)1.42e-14 * var) : (real)0;
+        case SQUARES_RATIO: return fmax(second, (real)0) / (var + noise_var);
+        default: return var > 0 ? second / sqrt(var) : (real)0;
+    }
+}
+
+__device__ void apply(const Law& law, const Step& step, real g, real h, real& var, real& second, real& error) {
+    if (law.kind == JOINT) {
+        second -= (h * step.second) * h;
+    } else if (law.kind == SQUARES) {
+        real share = g * step.inverse;
+        second += share * (share * step.second - 2 * h);
+        error += step.of_g * fabs(g) + step.of_h * fabs(h);
+    }
+    var -= (g * step.inverse) * g;
+}
+
+__device__ double squares(const real* products, i64 stride, int from, int count, const double* weights) {
+    double sum = 0.0;
+    for (int j = 0; j < count; ++j) {
+        double c = products[(from + j) * stride];
+        sum += (weights ? weights[j] : 1.0) * c * c;
+    }
+    return sum;
+}
+
+// Sizes of some rows, per block of threads.
+struct Sizes {
+    double sum;
+    double least;
+    double most;
+    i64 row;
+    i64 bad;
+};
+
+// Squared norms, with one warp per row.
+extern "C" __global__ void survey(const void* values, int format, int dim, i64 rows, real* norms, Sizes* out) {
+    __shared__ Sizes parts[32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    Sizes own = {0.0, 1e308, -1.0, 0, 0};
+    for (i64 row = (i64)blockIdx.x * warps + warp; row < rows; row += (i64)gridDim.x * warps) {
+        double sum = 0.0;
+        for (int j = lane; j < dim; j += 32) {
+            double x = as_float(values, format, row * dim + j);
+            sum += x * x;
+        }
+        for (int offset = 16; offset; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+        if (!(sum <= 1e300)) own.bad = 1;
+        own.sum += sum;
+        if (sum > 0.0 && sum < own.least) own.least = sum;
+        if (sum > own.most) {
+            own.most = sum;
+            own.row = row;
+        }
+        // A norm that underflows must not become zero.
+        if (lane == 0) norms[row] = sum > 0.0 ? fmax((real)sum, (real)1.17549435e-38) : (real)0;
+    }
+    if (lane == 0) parts[warp] = own;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int i = 1; i < warps; ++i) {
+            Sizes other = parts[i];
+            own.sum += other.sum;
+            own.bad |= other.bad;
+            own.least = fmin(own.least, other.least);
+            if (other.most > own.most || (other.most == own.most && other.row < own.row)) {
+                own.most = other.most;
+                own.row = other.row;
+            }
+        }
+        out[blockIdx.x] = own;
+    }
+}
+
+// Converts entries.
+extern "C" __global__ void widen(const void* values, int format, i64 from, i64 count, real* out) {
+    i64 stride = (i64)gridDim.x * blockDim.x;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
+        out[i] = as_float(values, format, from + i);
+    }
+}
+
+// Copies scattered rows, with one block of threads per row.
+extern "C" __global__ void gather(const void* values, int format, int dim, const u32* rows, real* out) {
+    i64 from = (i64)rows[blockIdx.x] * dim, to = (i64)blockIdx.x * dim;
+    for (int j = threadIdx.x; j < dim; j += blockDim.x) out[to + j] = as_float(values, format, from + j);
+}
+
+// Squared norms of copied rows, with one warp per row.
+extern "C" __global__ void measure(const real* points, int dim, int rows, real* norms) {
+    int lane = threadIdx.x % 32, row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (row >= rows) return;
+    double sum = 0.0;
+    for (int j = lane; j < dim; j += 32) {
+        double x = points[(i64)row * dim + j];
+        sum += x * x;
+    }
+    for (int offset = 16; offset; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    if (lane == 0) norms[row] = (real)sum;
+}
+
+// Computes the numbers of a block of rows from scratch.
+extern "C" __global__ void start(Law law, const real* products, i64 stride, int rows, const real* norms, const double* weights,
+                                 int data, int data_is_whole, int others, int others_are_whole, double error_per_root,
+                                 real* vars, real* seconds, real* errors) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows) return;
+    products += i;
+    double part = squares(products, stride, 0, data, weights);
+    vars[i] = (real)(data_is_whole ? part : (double)norms[i] - part);
+    if (law.kind == JOINT) {
+        double part = squares(products, stride, data, others, weights + data);
+        seconds[i] = (real)(others_are_whole ? part : (double)norms[i] - part);
+    } else if (law.kind == SQUARES) {
+        double sum = squares(products, stride, data, others, 0);
+        seconds[i] = (real)sum;
+        errors[i] = (real)(error_per_root * sqrt(sum));
+    } else if (law.kind == STANDARDISED) {
+        seconds[i] = products[data * stride];
+    }
+}
+
+// Marks rows that are not to be named from a decision on.
+extern "C" __global__ void set_until(u8* until, const u32* rows, const u8* values, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) until[rows[i]] = values[i];
+}
+
+// Applies steps to a block of rows, whose first is `first`, stores their numbers at the checkpoints, and notes the first
+// decision that each row may matter to, or 255.
+extern "C" __global__ void verify(Law law, const real* products, i64 stride, int rows, i64 first, i64 all,
+                                  const real* norms, real* vars, real* seconds, real* errors, const u8* until,
+                                  const Step* steps, int count, int made, const Decision* decisions, int roots,
+                                  double error_per_root, Checkpoints checkpoints, u8* named, u32* counts) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows) return;
+    products += i;
+    i64 row = first + i;
+    bool has_second = law.kind != NONE;
+    real var = vars[checkpoints.slot[0] * all + row];
+    real second = has_second ? seconds[checkpoints.slot[0] * all + row] : (real)0;
+    real error = law.kind == SQUARES ? errors[row] : (real)0;
+    real norm_sq = norms[row], norm = sqrt(norm_sq);
+    int last = until[row], hit = 255, checkpoint = 0, decided = count - made;
+    for (int j = 0; j <= count; ++j) {
+        if (law.kind == STANDARDISED) second = products[(law.wide * j + (j < count)) * stride];
+        if (roots && j == made) {
+            double sum = squares(products, stride, law.wide * count, roots, 0);
+            second = (real)sum;
+            error = (real)(error_per_root * sqrt(sum));
+        }
+        int t = j - made;
+        if (t >= 0) {
+            if (checkpoint < 5 && t == checkpoints.at[checkpoint]) {
+                i64 at = checkpoints.slot[checkpoint] * all + row;
+                vars[at] = var;
+                if (has_second) seconds[at] = second;
+                ++checkpoint;
+            }
+            if (t < decided && hit == 255 && t < last) {
+                Decision decision = decisions[t];
+                real slack = decision.var_error * norm_sq, most;
+                if (law.form == SQUARES_RATIO) {
+                    most = second + (decision.second_error * norm_sq + (real)1.001 * error * norm);
+                } else if (law.form == CORRELATION) {
+                    most = second + fabs(second) * (sizeof(real) == 4 ? (real)1e-6 : (real)1e-14) + decision.std_cov_error * norm;
+                } else {
+                    most = second - decision.second_error * norm_sq;
+                }
+                bool sound = isfinite(var) && isfinite(second);
+                if (!(sound && is_below(law, decision.bar, fmax(var - slack, (real)0), var + slack, most))) hit = t;
+            }
+        }
+        if (j < count) {
+            real g = products[law.wide * j * stride];
+            real h = law.wide > 1 ? products[(law.wide * j + 1) * stride] : (real)0;
+            apply(law, steps[j], g, h, var, second, error);
+        }
+    }
+    if (law.kind == SQUARES) errors[row] = error;
+    named[row] = (u8)hit;
+    if (hit != 255) atomicAdd(&counts[hit], 1u);
+}
+
+// Lists the rows that were named at a decision before `complete`.
+extern "C" __global__ void collect(const u8* named, i64 rows, int complete, u32* count, u32 room, u32* out) {
+    i64 stride = (i64)gridDim.x * blockDim.x;
+    for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += stride) {
+        if (named[row] >= complete) continue;
+        u32 at = atomicAdd(count, 1u);
+        if (at < room) {
+            out[2 * at] = named[row];
+            out[2 * at + 1] = (u32)row;
+        }
+    }
+}
+
+// A key as an unsigned number in the same order; NaN comes last.
+__device__ u32 ordered(real exact) {
+    u32 bits = __float_as_uint((float)exact);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+// Counts open rows by the 12 leading bits of their keys, or by the 12 bits after a given prefix.
+extern "C" __global__ void histogram(Law law, const real* vars, const real* seconds, const u8* until, i64 rows,
+                                     int has_prefix, u32 prefix, u32* bins) {
+    __shared__ u32 own[4096];
+    for (int i = threadIdx.x; i < 4096; i += blockDim.x) own[i] = 0;
+    __syncthreads();
+    i64 stride = (i64)gridDim.x * blockDim.x;
+    for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += stride) {
+        if (!until[row]) continue;
+        u32 bits = ordered(key_of(law, vars[row], law.kind == NONE ? (real)0 : seconds[row]));
+        if (!has_prefix) {
+            atomicAdd(&own[bits >> 20], 1u);
+        } else if (bits >> 20 == prefix) {
+            atomicAdd(&own[bits >> 8 & 0xfff], 1u);
+        }
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < 4096; i += blockDim.x) {
+        if (own[i]) atomicAdd(&bins[i], own[i]);
+    }
+}
+
+// Lists open rows whose keys' leading 24 bits reach a bar and that are not marked yet, and marks them. At most `room` rows
+// are added to the `before` that are listed.
+extern "C" __global__ void choose(Law law, const real* vars, const real* seconds, const u8* until, i64 rows, u32 bar,
+                                  u8* marks, u32* count, u32 room, u32* out) {
+    i64 stride = (i64)gridDim.x * blockDim.x;
+    for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += stride) {
+        if (!until[row] || marks[row]) continue;
+        u32 bits = ordered(key_of(law, vars[row], law.kind == NONE ? (real)0 : seconds[row]));
+        if (bits >> 8 < bar) continue;
+        u32 at = atomicAdd(count, 1u);
+        if (at < room) {
+            out[at] = (u32)row;
+            marks[row] = 1;
+        }
+    }
+}
+
+// Copies the numbers of the chosen rows, and removes their marks.
+extern "C" __global__ void copy_numbers(const real* vars, const real* seconds, int has_second, const u32* rows, int count,
+                                        real* warm_vars, real* warm_seconds, u8* marks) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    u32 row = rows[i];
+    warm_vars[i] = vars[row];
+    if (has_second) warm_seconds[i] = seconds[row];
+    marks[row] = 0;
+}
+
+struct Rival {
+    u32 at;
+    u32 row;
+    float key;
+};
+
+__device__ bool is_listed(const u32* list, int count, u32 row) {
+    int low = 0, high = count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (list[middle] < row) low = middle + 1; else high = middle;
+    }
+    return low < count && list[low] == row;
+}
+
+// Applies steps to the warm rows. Stores their numbers before each step and their keys after the last; lists the rows that
+// would be picked before a step. `found` starts with the length of that list.
+extern "C" __global__ void try_steps(Law law, const real* products, i64 stride, int rows, const u32* names,
+                                     const Step* steps, int count, real* vars, real* seconds, real* history,
+                                     const u32* excluded, int excluded_count, float* keys, u32* found, Rival* rivals) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows) return;
+    products += i;
+    bool has_second = law.kind != NONE;
+    real var = vars[i], second = has_second ? seconds[i] : (real)0, error = (real)0;
+    bool named = false;
+    for (int j = 0; j <= count; ++j) {
+        if (law.kind == STANDARDISED) second = products[(law.wide * j + (j < count)) * stride];
+        real key = key_of(law, var, second);
+        if (j == count) {
+            keys[i] = (float)key;
+            break;
+        }
+        if (history) {
+            history[(i64)(2 * j) * rows + i] = var;
+            history[(i64)(2 * j + 1) * rows + i] = second;
+            if (!named && (double)key > steps[j].key) {
+                named = true;
+                if (!is_listed(excluded, excluded_count, names[i])) {
+                    u32 at = atomicAdd(found, 1u);
+                    Rival rival = {(u32)j, names[i], (float)key};
+                    rivals[at] = rival;
+                }
+            }
+        }
+        real g = products[law.wide * j * stride];
+        real h = law.wide > 1 ? products[(law.wide * j + 1) * stride] : (real)0;
+        apply(law, steps[j], g, h, var, second, error);
+    }
+    vars[i] = var;
+    if (has_second) seconds[i] = second;
+}
+
+// Fills a pool with rows of unit length that are near one of several centres; an entry's scale falls with its position.
+// For benchmarks and tests on the device, with one warp per row.
+extern "C" __global__ void generate(void* values, int format, int dim, i64 rows, i64 clusters, float spread, u32 seed) {
+    int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    for (i64 row = (i64)blockIdx.x * warps + threadIdx.x / 32; row < rows; row += (i64)gridDim.x * warps) {
+        float x[64], sum = 0.0f;
+        i64 centre = clusters ? (row * 7919) % clusters : 0;
+        for (int k = 0; k * 32 + lane < dim && k < 64; ++k) {
+            int j = k * 32 + lane;
+            float entry = 0.0f;
+            for (int part = 0; part < 2; ++part) {
+                unsigned long long state = ((unsigned long long)(part ? row + 1000003 : centre) << 20) + j + ((unsigned long long)seed << 52) + (part ? 0x5bf03635ull : 0);
+                float normal = 0.0f;
+                for (int n = 0; n < 4; ++n) {
+                    state += 0x9e3779b97f4a7c15ull;
+                    unsigned long long z = state;
+                    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+                    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+                    z ^= z >> 31;
+                    normal += (float)(u32)(z >> 40) * (2.0f / 16777216.0f) - 1.0f;
+                }
+                if (part || clusters) entry += normal * (part && clusters ? spread : 1.0f);
+            }
+            x[k] = entry * (clusters ? powf((float)(j + 1), -0.7f) : 1.0f);
+            sum += x[k] * x[k];
+        }
+        for (int offset = 16; offset; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+        float scale = rsqrtf(sum);
+        for (int k = 0; k * 32 + lane < dim && k < 64; ++k) {
+            i64 at = row * dim + k * 32 + lane;
+            float value = x[k] * scale;
+            if (format == F32) {
+                ((float*)values)[at] = value;
+            } else if (format == BF16) {
+                u32 bits = __float_as_uint(value);
+                ((u16*)values)[at] = (u16)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+            } else {
+                u16 half;
+                asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+                ((u16*)values)[at] = half;
+            }
+        }
+    }
+}

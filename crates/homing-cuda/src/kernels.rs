@@ -1,0 +1,88 @@
+//! The kernels: compiled at their first use, and cached by content and kind of device.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::{env, fs};
+
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule};
+use cudarc::nvrtc::{CompileError, CompileOptions, Ptx, compile_ptx_with_opts};
+
+use crate::{Error, Result};
+
+const SOURCE: &str = include_str!("kernels.cu");
+
+macro_rules! kernels {
+    ($($name:ident),*) => {
+        /// The functions of `kernels.cu`.
+        #[derive(Debug)]
+        pub(crate) struct Kernels {
+            $(pub $name: CudaFunction,)*
+        }
+
+        impl Kernels {
+            fn of(module: &Arc<CudaModule>) -> Result<Self> {
+                Ok(Self { $($name: module.load_function(stringify!($name))?,)* })
+            }
+        }
+    };
+}
+
+kernels!(
+    survey,
+    measure,
+    widen,
+    gather,
+    start,
+    set_until,
+    verify,
+    collect,
+    histogram,
+    choose,
+    copy_numbers,
+    try_steps,
+    generate
+);
+
+impl Kernels {
+    /// Loads the kernels for a device from the cache, or compiles them. `real` is the type of their numbers in C.
+    pub fn load(context: &Arc<CudaContext>, real: &str) -> Result<Self> {
+        let (major, minor) = context.compute_capability()?;
+        let architecture = format!("compute_{major}{minor}");
+        let file = cache_file(&architecture, real);
+        if let Some(text) = file.as_ref().and_then(|file| fs::read_to_string(file).ok())
+            && let Ok(module) = context.load_module(Ptx::from_src(text))
+            && let Ok(kernels) = Self::of(&module)
+        {
+            return Ok(kernels);
+        }
+        let options = CompileOptions {
+            options: vec![format!("--gpu-architecture={architecture}"), "--std=c++17".into(), format!("-DREAL={real}")],
+            ..CompileOptions::default()
+        };
+        let compiled = compile_ptx_with_opts(SOURCE, options).map_err(|error| match error {
+            CompileError::CompileError { log, .. } => Error::Compile(log.to_string_lossy().into_owned()),
+            other => Error::Compile(format!("{other:?}")),
+        })?;
+        if let Some(file) = file {
+            // Without a cache the kernels are compiled again next time.
+            let _ = store(&file, &compiled.to_src());
+        }
+        Self::of(&context.load_module(compiled)?)
+    }
+}
+
+/// Returns the file of compiled kernels in the user's cache folder, if there is one.
+fn cache_file(architecture: &str, real: &str) -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
+    let content = blake3::hash(SOURCE.as_bytes()).to_hex();
+    Some(cache.join("homing").join(format!("kernels-{architecture}-{real}-{}.ptx", &content[..16])))
+}
+
+/// Writes a file beside its place and renames it, so that it appears whole.
+fn store(file: &std::path::Path, text: &str) -> std::io::Result<()> {
+    fs::create_dir_all(file.parent().unwrap_or(file))?;
+    let beside = file.with_extension(format!("{}.tmp", std::process::id()));
+    fs::write(&beside, text)?;
+    fs::rename(beside, file)
+}

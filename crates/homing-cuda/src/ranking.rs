@@ -1,0 +1,272 @@
+//! The warm rows of a device: choosing them, ranking them, and trying drafts on them.
+
+use std::sync::Arc;
+
+use homing::shard::{PickStep, Ranked, Ranking, Rival, Trial};
+
+use crate::buffer::Buffer;
+use crate::device::{launch, per_block, per_row, through_all};
+use crate::pool::{Format, Part};
+use crate::products::Products;
+use crate::real::Real;
+use crate::shard::{Law, StepNumbers, functionals};
+use crate::{Device, Result};
+
+/// Number of values of a digit of a key, and of digits that decide.
+const BINS: usize = 4096;
+
+/// Number of rivals that are read together with their number.
+const FIRST_RIVALS: usize = 1024;
+
+/// The rows with nearly the best keys, with copies of their vectors.
+pub(crate) struct WarmRows<T> {
+    device: Arc<Device>,
+    dim: usize,
+    count: usize,
+    names: Buffer<u32>,
+    /// Whether a row is chosen already; all zero between two choices.
+    marks: Buffer<u8>,
+    bins: Buffer<u32>,
+    points: Buffer<T>,
+    vars: Buffer<T>,
+    seconds: Buffer<T>,
+    /// The numbers before each step of the last trial: all variances, then all second numbers.
+    history: Buffer<T>,
+    keys: Buffer<f32>,
+    steps: Buffer<StepNumbers<T>>,
+    excluded: Buffer<u32>,
+    /// The number of rivals, then the rivals.
+    rivals: Buffer<u32>,
+    products: Products<T>,
+}
+
+impl<T: Real> WarmRows<T> {
+    pub fn new(device: &Arc<Device>, dim: usize) -> Self {
+        let [names, bins, excluded, rivals] = std::array::from_fn(|_| Buffer::new(device));
+        let [points, vars, seconds, history] = std::array::from_fn(|_| Buffer::new(device));
+        Self {
+            device: device.clone(),
+            dim,
+            count: 0,
+            names,
+            marks: Buffer::new(device),
+            bins,
+            points,
+            vars,
+            seconds,
+            history,
+            keys: Buffer::new(device),
+            steps: Buffer::new(device),
+            excluded,
+            rivals,
+            products: Products::new(device, dim),
+        }
+    }
+
+    /// Chooses the open rows with the largest keys in some slots, of which the addresses are given.
+    pub fn choose(
+        &mut self,
+        law: Law,
+        lists: &[(usize, usize)],
+        slots: &[(u64, u64)],
+        until: u64,
+        all: usize,
+    ) -> Result<()> {
+        let most: usize = lists.iter().map(|&(_, count)| 2 * count).sum();
+        let names = self.names.reserve(most.min(all))?;
+        let marks = self.marks.reserve(all)?;
+        let mut chosen = vec![0];
+        let mut total = 0;
+        for &(slot, count) in lists.iter().filter(|(_, count)| *count > 0) {
+            let bar = self.bar(law, slots[slot], until, all, count)?;
+            let (vars, seconds) = slots[slot];
+            // Many rows may have the same key as the bar.
+            let room = (total + 2 * count).min(most.min(all)) as u32;
+            chosen[0] = total as u32;
+            let number = self.bins.fill(&chosen)?;
+            let rows = all as i64;
+            launch!(
+                self.device,
+                T::kernels(&self.device).choose,
+                through_all(),
+                law,
+                vars,
+                seconds,
+                until,
+                rows,
+                bar,
+                marks,
+                number,
+                room,
+                names
+            );
+            self.bins.read(&mut chosen)?;
+            total = chosen[0].min(room) as usize;
+        }
+        self.count = total;
+        Ok(())
+    }
+
+    /// Returns the leading 24 bits of the key that `count` open rows reach.
+    fn bar(&mut self, law: Law, (vars, seconds): (u64, u64), until: u64, all: usize, count: usize) -> Result<u32> {
+        let mut prefix = None;
+        let mut above = 0;
+        let mut bins = vec![0; BINS];
+        for _ in 0..2 {
+            bins.fill(0);
+            let address = self.bins.fill(&bins)?;
+            let (has_prefix, value) = (i32::from(prefix.is_some()), prefix.unwrap_or(0u32));
+            let rows = all as i64;
+            launch!(
+                self.device,
+                T::kernels(&self.device).histogram,
+                through_all(),
+                law,
+                vars,
+                seconds,
+                until,
+                rows,
+                has_prefix,
+                value,
+                address
+            );
+            self.bins.read(&mut bins)?;
+            let mut digit = 0;
+            for (bin, &rows) in bins.iter().enumerate().rev() {
+                if above + rows as usize >= count {
+                    digit = bin as u32;
+                    break;
+                }
+                above += rows as usize;
+            }
+            prefix = Some(value << 12 | digit);
+        }
+        Ok(prefix.unwrap_or(0))
+    }
+
+    /// Copies the vectors and the numbers of the chosen rows.
+    pub fn copy(&mut self, law: Law, (vars, seconds): (u64, u64), part: &Part, format: Format) -> Result<()> {
+        let count = self.count;
+        if count == 0 {
+            return Ok(());
+        }
+        let (points, dim) = (self.points.reserve(count * self.dim)?, self.dim as i32);
+        let names = self.names.at(0);
+        launch!(
+            self.device,
+            T::kernels(&self.device).gather,
+            per_block(count),
+            part.values.at(0),
+            format as i32,
+            dim,
+            names,
+            points
+        );
+        let (own_vars, own_seconds) = (self.vars.reserve(count)?, self.seconds.reserve(count)?);
+        let has_second = i32::from(law.kind != 0);
+        let (rows, marks) = (count as i32, self.marks.at(0));
+        launch!(
+            self.device,
+            T::kernels(&self.device).copy_numbers,
+            per_row(count),
+            vars,
+            seconds,
+            has_second,
+            names,
+            rows,
+            own_vars,
+            own_seconds,
+            marks
+        );
+        Ok(())
+    }
+
+    /// Applies steps to the chosen rows.
+    fn apply(
+        &mut self,
+        law: Law,
+        (steps, after): (&[PickStep], Option<&[f64]>),
+        gamma: f64,
+        history: u64,
+        excluded: &[u32],
+    ) -> Result<()> {
+        let rows = self.count;
+        self.products.set(functionals(steps.iter(), after))?;
+        let block = self.products.of_rows(self.points.at(0), rows)?;
+        let numbers: Vec<StepNumbers<T>> = steps.iter().map(|step| StepNumbers::of(step, gamma)).collect();
+        let (numbers, list) = (self.steps.fill(&numbers)?, self.excluded.fill(excluded)?);
+        let keys = self.keys.reserve(rows)?;
+        self.rivals.reserve(1 + 3 * rows.max(FIRST_RIVALS))?;
+        let (found, rivals) = (self.rivals.fill(&[0])?, self.rivals.at(1));
+        let (stride, count) = (block.stride as i64, steps.len() as i32);
+        launch!(
+            self.device,
+            T::kernels(&self.device).try_steps,
+            per_row(rows),
+            law,
+            block.address,
+            stride,
+            rows as i32,
+            self.names.at(0),
+            numbers,
+            count,
+            self.vars.at(0),
+            self.seconds.at(0),
+            history,
+            list,
+            excluded.len() as i32,
+            keys,
+            found,
+            rivals,
+        );
+        Ok(())
+    }
+
+    /// Applies the pending picks, and returns the best rows.
+    pub fn rank(&mut self, law: Law, ranking: &Ranking<'_>, gamma: f64) -> Result<Vec<Ranked>> {
+        if self.count == 0 {
+            return Ok(Vec::new());
+        }
+        self.apply(law, (ranking.pending, ranking.after), gamma, 0, &[])?;
+        let (mut keys, mut names) = (vec![0.0; self.count], vec![0; self.count]);
+        self.keys.read(&mut keys)?;
+        self.names.read(&mut names)?;
+        let all = keys.into_iter().zip(names);
+        let mut ranked: Vec<Ranked> = all.map(|(key, row)| Ranked { row: row as usize, key }).collect();
+        if ranking.count < ranked.len() {
+            ranked.select_nth_unstable_by(ranking.count, Ranked::order);
+            ranked.truncate(ranking.count);
+        }
+        ranked.sort_unstable_by(Ranked::order);
+        Ok(ranked)
+    }
+
+    /// Applies drafted steps, and returns the rows that would be picked before one of them.
+    pub fn try_steps(&mut self, law: Law, trial: &Trial<'_>, gamma: f64) -> Result<Vec<Rival>> {
+        if self.count == 0 {
+            return Ok(Vec::new());
+        }
+        let excluded: Vec<u32> = trial.excluded.iter().map(|&row| row as u32).collect();
+        let history = self.history.reserve(2 * self.count * trial.steps.len())?;
+        self.apply(law, (trial.steps, trial.after), gamma, history, &excluded)?;
+        let mut found = vec![0; 1 + 3 * FIRST_RIVALS];
+        self.rivals.read(&mut found)?;
+        let number = found[0] as usize;
+        if number > FIRST_RIVALS {
+            found.resize(1 + 3 * number, 0);
+            self.rivals.read(&mut found)?;
+        }
+        let rival = |r: &[u32]| Rival { at: r[0] as usize, row: r[1] as usize, key: f32::from_bits(r[2]) };
+        Ok(found[1..].chunks_exact(3).take(number).map(rival).collect())
+    }
+
+    /// Returns to the numbers before a step of the last trial.
+    pub fn rewind(&mut self, has_second: bool, at: usize) -> Result<()> {
+        let count = self.count;
+        self.vars.copy_from(&self.history, 2 * at * count, count)?;
+        if has_second {
+            self.seconds.copy_from(&self.history, (2 * at + 1) * count, count)?;
+        }
+        Ok(())
+    }
+}

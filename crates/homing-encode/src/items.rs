@@ -1,0 +1,185 @@
+//! Texts and images that are embedded and shown to people.
+
+use std::path::{Path, PathBuf};
+
+use homing_data::{Inputs, OpenOptions, RgbPixels, is_image_name};
+use homing_pool::{Error as PoolError, Format, PATH_NAMES, RawTable, ReadOptions, read_column};
+
+use image::RgbImage;
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::{FilterType, resize};
+
+use crate::{Error, ItemKind, Result};
+
+/// Texts or images, in the order of the rows of a pool.
+#[derive(Clone, Debug)]
+pub enum Items {
+    /// Texts. A row without a text has an empty one.
+    Texts(Vec<String>),
+    /// Images.
+    Images(Inputs),
+}
+
+impl Items {
+    /// Returns the number of items.
+    pub fn len(&self) -> usize {
+        match self {
+            Items::Texts(texts) => texts.len(),
+            Items::Images(images) => images.len(),
+        }
+    }
+
+    /// Whether there are no items.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the kind of the items.
+    pub fn kind(&self) -> ItemKind {
+        match self {
+            Items::Texts(_) => ItemKind::Texts,
+            Items::Images(_) => ItemKind::Images,
+        }
+    }
+}
+
+impl Items {
+    /// Returns a hash of the item in a row, which is equal for equal items only.
+    pub(crate) fn content(&self, row: usize) -> Result<[u8; 32]> {
+        match self {
+            Items::Texts(texts) => Ok(*blake3::hash(texts[row].as_bytes()).as_bytes()),
+            Items::Images(images) => Ok(images.content(row)?),
+        }
+    }
+
+    /// Returns the image of a row as a small JPEG file; `None` if the items are texts.
+    pub fn thumbnail(&self, row: usize) -> Option<Result<Vec<u8>>> {
+        let Items::Images(images) = self else { return None };
+        Some(images.rgb(row).map(jpeg).map_err(Error::from))
+    }
+}
+
+/// Longest side of a thumbnail, in pixels.
+const THUMBNAIL: u32 = 112;
+
+/// Quality of a thumbnail, up to 100.
+const QUALITY: u8 = 80;
+
+fn jpeg(RgbPixels { width, height, pixels }: RgbPixels) -> Vec<u8> {
+    let image =
+        RgbImage::from_raw(width as u32, height as u32, pixels).expect("an image has as many pixels as it says");
+    let longest = image.width().max(image.height());
+    let scaled = |side: u32| (u64::from(side) * u64::from(THUMBNAIL) / u64::from(longest)).max(1) as u32;
+    let small = if longest > THUMBNAIL {
+        resize(&image, scaled(image.width()), scaled(image.height()), FilterType::Triangle)
+    } else {
+        image
+    };
+    let mut file = Vec::new();
+    let encoded = JpegEncoder::new_with_quality(&mut file, QUALITY).encode_image(&small);
+    encoded.expect("writing to memory does not fail");
+    file
+}
+
+/// Size for which data sets of images are opened. Encoders read the images as they are stored and resize them on their own.
+const SIZE: usize = 224;
+
+/// Ending of files with one text per line.
+const LINES: &str = "txt";
+
+/// Whether a file at this path cannot hold embeddings, but texts or images.
+pub(crate) fn has_no_embeddings(path: &Path) -> bool {
+    let is_lines = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(LINES));
+    is_lines || (path.is_file() && Format::of(path).is_err())
+}
+
+/// Opens the texts or images at `path`, with the columns that belong to them.
+///
+/// These are lines of a `.txt` file, the texts of a table, the images whose paths a table lists, a folder or an archive of images, a
+/// single image, or a data set of images such as MNIST or CIFAR.
+pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(RawTable, Items)> {
+    if !path.exists() {
+        return Err(PoolError::NotFound { path: path.to_owned() }.into());
+    }
+    if has_no_embeddings(path) && named(options).is_some() {
+        return Err(no_column(path, options));
+    }
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(LINES)) {
+        return lines(path);
+    }
+    if path.is_file() && is_image_name(&path.to_string_lossy()) {
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let images = Inputs::image_files([path.to_owned()], SIZE)?;
+        let table =
+            RawTable::in_memory(path, vec![("path".to_owned(), vec![name.clone()])], Some(0), Some(vec![name]), None)?;
+        return Ok((table, Items::Images(images)));
+    }
+    if path.is_file() && Format::of(path).is_err() {
+        return images(path);
+    }
+    match RawTable::open(path, options) {
+        Ok(table) => of_table(path, table),
+        Err(PoolError::NoShards { .. }) if named(options).is_some() => Err(no_column(path, options)),
+        Err(PoolError::NoShards { .. }) => images(path),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns a column that only a table can have.
+fn named(options: &ReadOptions) -> Option<&String> {
+    let single = [&options.group, &options.cost, &options.probabilities];
+    single.into_iter().flatten().chain(&options.numbers).next()
+}
+
+fn no_column(path: &Path, options: &ReadOptions) -> Error {
+    let name = named(options).map_or_else(String::new, |name| format!("column '{name}'"));
+    PoolError::NoColumns { path: path.to_owned(), name }.into()
+}
+
+fn lines(path: &Path) -> Result<(RawTable, Items)> {
+    let mut texts = read_column(path, None)?;
+    while texts.last().is_some_and(|text| text.trim().is_empty()) {
+        texts.pop();
+    }
+    let table = RawTable::in_memory(path, vec![("text".to_owned(), texts.clone())], Some(0), None, None)?;
+    Ok((table, Items::Texts(texts)))
+}
+
+/// Opens a data set of images; of one that is split, the part for training.
+fn images(path: &Path) -> Result<(RawTable, Items)> {
+    let data = homing_data::open(path, &OpenOptions { size: Some(SIZE), ..OpenOptions::default() })?.train;
+    if !data.inputs.are_images() {
+        return Err(Error::NoTexts { path: path.to_owned(), names: Vec::new() });
+    }
+    let mut columns = Vec::new();
+    if data.inputs.are_files() {
+        columns.push(("path".to_owned(), data.ids.clone()));
+    }
+    let label = |label: &Option<u32>| label.map_or_else(String::new, |label| data.classes[label as usize].clone());
+    let labels: Vec<String> = data.labels.iter().map(label).collect();
+    let labelled = labels.iter().any(|label| !label.is_empty());
+    if labelled || columns.is_empty() {
+        columns.push(("label".to_owned(), labels.clone()));
+    }
+    let labels = labelled.then_some(labels);
+    let text = data.inputs.are_files().then_some(0);
+    let table = RawTable::in_memory(path, columns, text, Some(data.ids), labels)?;
+    Ok((table, Items::Images(data.inputs)))
+}
+
+fn of_table(path: &Path, table: RawTable) -> Result<(RawTable, Items)> {
+    let Some(column) = table.text_column().map(str::to_owned) else {
+        return Err(Error::NoTexts { path: path.to_owned(), names: table.columns() });
+    };
+    let texts = table.column(&column)?;
+    let is_path = PATH_NAMES.contains(&column.to_lowercase().as_str()) || texts.iter().all(|text| is_image_name(text));
+    if is_path && texts.iter().all(|text| is_image_name(text)) {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let paths: Vec<PathBuf> = texts.iter().map(|text| folder.join(text)).collect();
+        if let Some((row, missing)) = paths.iter().enumerate().find(|(_, path)| !path.is_file()) {
+            return Err(Error::NoImage { path: path.to_owned(), row, image: missing.clone() });
+        }
+        return Ok((table, Items::Images(Inputs::image_files(paths, SIZE)?)));
+    }
+    Ok((table, Items::Texts(texts)))
+}

@@ -1,0 +1,188 @@
+//! Opens pools and targets, and embeds what has no embeddings.
+
+use std::path::{Path, PathBuf};
+
+use homing_pool::{Error as PoolError, Pool, ReadOptions};
+
+use crate::builtin_images::BuiltInImages;
+use crate::builtin_texts::BuiltInTexts;
+use crate::cache::{Cache, key};
+use crate::{Encoder, Error, ItemKind, Items, Result, items};
+
+/// Which encoder embeds texts and images.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EncoderChoice {
+    /// None if the pool has embeddings, and a built-in encoder if it has texts or images.
+    #[default]
+    Found,
+    /// A built-in encoder, even if the pool has embeddings.
+    BuiltIn,
+    /// The model at this path: a folder in the layout of Hugging Face.
+    Model(PathBuf),
+}
+
+impl EncoderChoice {
+    /// The name of the built-in encoders.
+    pub const BUILT_IN: &'static str = "built-in";
+
+    /// Returns the choice that a person typed: nothing, [`EncoderChoice::BUILT_IN`] or a path.
+    pub fn named(name: Option<&Path>) -> Self {
+        match name {
+            None => Self::Found,
+            Some(name) if name == Path::new(Self::BUILT_IN) => Self::BuiltIn,
+            Some(path) => Self::Model(path.to_owned()),
+        }
+    }
+}
+
+/// A pool, and the items that it was made of.
+#[derive(Debug)]
+pub struct Opened {
+    /// Embeddings with the ids, labels and columns that belong to them.
+    pub pool: Pool,
+    /// The texts or images that were embedded; `None` if the file held embeddings.
+    pub items: Option<Items>,
+}
+
+/// How far encoding has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Kind of the items.
+    pub kind: ItemKind,
+    /// Number of items that are embedded.
+    pub done: usize,
+    /// Number of all items.
+    pub count: usize,
+}
+
+/// What the first file of a session turned out to hold.
+enum State {
+    Fresh,
+    Embedded,
+    Encoding(Box<dyn Encoder>),
+}
+
+/// Opens a pool, and then what belongs to it, such as targets, with the same encoder.
+pub struct Session {
+    choice: EncoderChoice,
+    state: State,
+    cache: Option<Cache>,
+    cached: usize,
+}
+
+/// Number of items that are encoded between two reports of progress, and kept in one file of the cache.
+const BLOCK: usize = 256;
+
+impl Session {
+    /// Begins a session. A model is read at once, so that a mistake in its path is noticed before data is read.
+    pub fn new(choice: EncoderChoice) -> Result<Self> {
+        let state = match &choice {
+            EncoderChoice::Model(path) => State::Encoding(model(path)?),
+            EncoderChoice::Found | EncoderChoice::BuiltIn => State::Fresh,
+        };
+        Ok(Self { choice, state, cache: None, cached: 0 })
+    }
+
+    /// Keeps what a model computes in this cache, and takes from it what was computed before. Work that was interrupted
+    /// continues there. Built-in encoders are fast and use no cache.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Option<Cache>) -> Self {
+        self.cache = cache;
+        self
+    }
+
+    /// Returns how many items had their embeddings in the cache.
+    pub fn cached(&self) -> usize {
+        self.cached
+    }
+
+    /// Returns the encoder, once something was encoded or if a model was chosen.
+    pub fn encoder(&self) -> Option<&dyn Encoder> {
+        if let State::Encoding(encoder) = &self.state { Some(&**encoder) } else { None }
+    }
+
+    /// Whether the encoder is a built-in one.
+    pub fn is_built_in(&self) -> bool {
+        self.encoder().is_some() && !matches!(self.choice, EncoderChoice::Model(_))
+    }
+
+    /// Opens the file or folder at `path`. A built-in encoder learns from the first that it embeds.
+    pub fn open(&mut self, path: &Path, options: &ReadOptions, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
+        match (&self.state, &self.choice) {
+            (State::Embedded, _) => match Pool::open(path, options) {
+                Ok(pool) => Ok(Opened { pool, items: None }),
+                Err(
+                    PoolError::NoEmbedding { .. } | PoolError::UnknownExtension { .. } | PoolError::NoShards { .. },
+                ) if items::open(path, options).is_ok() => Err(Error::Unembedded { path: path.to_owned() }),
+                Err(error) => Err(error.into()),
+            },
+            (State::Fresh, EncoderChoice::Found) if !items::has_no_embeddings(path) => {
+                match Pool::open(path, options) {
+                    Ok(pool) => {
+                        self.state = State::Embedded;
+                        Ok(Opened { pool, items: None })
+                    }
+                    Err(PoolError::NoEmbedding { .. } | PoolError::NoShards { .. }) => {
+                        self.encode(path, options, progress)
+                    }
+                    Err(error) => Err(error.into()),
+                }
+            }
+            _ => self.encode(path, options, progress),
+        }
+    }
+
+    fn encode(&mut self, path: &Path, options: &ReadOptions, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
+        let (table, items) = items::open(path, options)?;
+        if matches!(self.state, State::Fresh) {
+            self.state = State::Encoding(match &items {
+                Items::Texts(texts) => Box::new(BuiltInTexts::new(texts)),
+                Items::Images(images) => Box::new(BuiltInImages::new(images)?),
+            });
+        }
+        let State::Encoding(encoder) = &self.state else { unreachable!("it was set above") };
+        let (found, expected) = (items.kind(), encoder.kind());
+        if found != expected {
+            return Err(Error::OtherKind { path: path.to_owned(), found, expected });
+        }
+        let (kind, count) = (items.kind(), items.len());
+        let mut values = Vec::new();
+        for start in (0..count).step_by(BLOCK) {
+            let rows = start..(start + BLOCK).min(count);
+            let key = match &self.cache {
+                Some(cache) => key(&**encoder, &items, rows.clone())?.map(|key| (cache, key)),
+                None => None,
+            };
+            let found = key.as_ref().and_then(|(cache, key)| cache.find(key, rows.len(), encoder.dim()));
+            match (found, key) {
+                (Some(found), _) => {
+                    self.cached += rows.len();
+                    values.extend(found);
+                }
+                (None, key) => {
+                    let block = encoder.encode(&items, rows.clone())?;
+                    if let Some((cache, key)) = key {
+                        cache.keep(&key, &block);
+                    }
+                    values.extend(block);
+                }
+            }
+            progress(Progress { kind, done: rows.end, count });
+        }
+        if let Some(cache) = self.cache.as_ref().filter(|_| encoder.fingerprint().is_some()) {
+            cache.prune();
+        }
+        let pool = table.with_embeddings(values, encoder.dim())?;
+        Ok(Opened { pool, items: Some(items) })
+    }
+}
+
+#[cfg(feature = "models")]
+fn model(path: &Path) -> Result<Box<dyn Encoder>> {
+    crate::model::open(path)
+}
+
+#[cfg(not(feature = "models"))]
+fn model(path: &Path) -> Result<Box<dyn Encoder>> {
+    Err(Error::NoModels { path: path.to_owned() })
+}

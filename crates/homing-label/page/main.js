@@ -1,0 +1,334 @@
+// The page: it asks for examples, takes answers by key or click, and follows the run.
+
+import { Refused, follow, get, picture, post, raw } from "./api.js";
+import { answerOf, keysOf, load, showClasses, showHistory, showItem, shown } from "./card.js";
+import { by, colourOf, make, percent } from "./dom.js";
+import { PointMap } from "./map.js";
+import { showAccuracy, showDisputes, showStop, showTargets } from "./panels.js";
+
+/** Number of examples that are asked for at a time, so that the next one is there at once. */
+const AHEAD = 3;
+
+/** @type {any} */ let state = null;
+/** @type {any[]} */ let queue = [];
+let isBusy = false;
+
+const nameField = /** @type {HTMLInputElement} */ (by("annotator"));
+nameField.value = localStorage.getItem("homing-annotator") ?? "me";
+const annotator = () => nameField.value.trim() || "me";
+nameField.addEventListener("change", () => {
+  localStorage.setItem("homing-annotator", annotator());
+  queue = [];
+  refresh().then(fill, problem);
+});
+
+/**
+ * Tells screen readers.
+ * @param {string} text
+ */
+const say = (text) => (by("said").textContent = text);
+
+/** @param {any} error */
+function problem(error) {
+  const banner = by("connection");
+  banner.textContent = error instanceof Refused ? error.message : "The server cannot be reached. Your answers so far are saved; the page tries again.";
+  banner.hidden = false;
+}
+
+const current = () => queue[0] ?? null;
+
+function render() {
+  if (!state) return;
+  by("pool").textContent = `${state.pool} · ${state.rows.toLocaleString("en")} examples`;
+  by("run").textContent = `Every answer is saved in ${state.run}.`;
+  const item = current();
+  showClasses(state, item, (label) => answer("labels", { label }), addClass);
+  showHistory(state, openEntry);
+  showStop(state);
+  showAccuracy(state);
+  showTargets(state, item);
+  showDisputes(state, openEntry);
+  for (const id of ["exclude", "unsure", "skip"]) /** @type {HTMLButtonElement} */ (by(id)).disabled = !item;
+  /** @type {HTMLButtonElement} */ (by("undo")).disabled = !state.can_undo;
+  /** @type {HTMLButtonElement} */ (by("redo")).disabled = !state.can_redo;
+}
+
+let drawn = "";
+function renderItem() {
+  const item = current();
+  const mark = item ? `${item.id} ${item.rank}` : "none";
+  if (mark !== drawn) {
+    drawn = mark;
+    showItem(item, state?.failure ?? "Every example has been answered. Well done!");
+    map?.mark(item ? item.row : null);
+    for (const next of queue.slice(1)) if (next.image) picture(next.image).catch(() => {});
+  }
+  render();
+}
+
+async function refresh() {
+  state = await get(`/api/state?annotator=${encodeURIComponent(annotator())}`);
+  render();
+  colourSoon();
+}
+
+async function fill() {
+  const next = await get(`/api/next?count=${AHEAD}&annotator=${encodeURIComponent(annotator())}`);
+  queue = next.items;
+  renderItem();
+}
+
+/**
+ * Sends an answer about the current example, and shows the next one at once.
+ * @param {string} kind
+ * @param {{label?: string}} [more]
+ */
+function answer(kind, more = {}) {
+  const item = current();
+  if (!item || isBusy) return;
+  isBusy = true;
+  const before = queue;
+  queue = queue.slice(1);
+  const label = more.label;
+  if (label) document.querySelector(`[data-label="${CSS.escape(label)}"]`)?.classList.add("flash");
+  // A label keeps the order of what follows; after any other answer, the next choice may differ.
+  if (kind === "labels" && queue.length) renderItem();
+  say(`${item.id}: ${label ?? answerOf({ answer: kind })}`);
+  send(`/api/${kind}`, { id: item.id, ...more, next: AHEAD }).then(
+    (saved) => {
+      queue = saved.next.items;
+      isBusy = false;
+      renderItem();
+    },
+    (error) => {
+      queue = before;
+      isBusy = false;
+      drawn = "";
+      renderItem();
+      problem(error);
+    },
+  );
+}
+
+/**
+ * @param {string} path
+ * @param {object} body
+ */
+const send = (path, body) => post(path, { ...body, annotator: annotator() });
+
+/** @param {"undo" | "redo"} kind */
+function step(kind) {
+  if (isBusy || !state || !(kind === "undo" ? state.can_undo : state.can_redo)) return;
+  isBusy = true;
+  send(`/api/${kind}`, { next: AHEAD }).then((saved) => (queue = saved.next.items), problem).then(() => {
+    isBusy = false;
+    say(kind === "undo" ? "Undone" : "Restored");
+    drawn = "";
+    renderItem();
+    return refresh();
+  }).catch(problem);
+}
+
+/** @param {string} name */
+function addClass(name) {
+  send("/api/classes", { name }).then(refresh, problem);
+}
+
+/**
+ * Opens an earlier answer, to change it.
+ * @param {any} entry
+ */
+async function openEntry(entry) {
+  const dialog = /** @type {HTMLDialogElement} */ (by("relabel"));
+  const item = await get(`/api/items/${entry.row}`).catch(problem);
+  if (!item) return;
+  const change = (/** @type {string} */ path, /** @type {object} */ body) => () => {
+    dialog.close();
+    send(path, { id: item.id, ...body }).then(refresh, problem);
+  };
+  const answers = item.answers.map((/** @type {string[]} */ [who, what]) => `${who}: ${what}`).join(", ");
+  const buttons = state.classes.map((/** @type {any} */ one, /** @type {number} */ at) =>
+    make("button", { type: "button", class: "class", onclick: change("/api/labels", { label: one.name }) }, make("span", { class: "swatch", colour: colourOf(at) }), one.name));
+  by("relabel-body").replaceChildren(
+    make("div", { class: "shown" }, shown(item)),
+    make("p", { class: "quiet" }, answers || "No answer yet"),
+    make("div", { class: "classes" }, ...buttons),
+    make("div", { class: "actions" }, make("button", { type: "button", onclick: change("/api/exclude", {}) }, "Not my task"),
+      make("button", { type: "button", onclick: change("/api/unsure", {}) }, "Unsure"), make("button", { type: "button", onclick: change("/api/skip", {}) }, "Skip")),
+  );
+  dialog.showModal();
+}
+
+/** @type {PointMap | null} */ let map = null;
+/** @type {number | undefined} */ let colouring;
+const colourChoice = /** @type {HTMLSelectElement} */ (by("colour"));
+
+/** Colours the map anew shortly after the latest change. */
+function colourSoon() {
+  clearTimeout(colouring);
+  colouring = setTimeout(() => map?.colour(colourChoice.value).then(() => note(), (error) => note(error.message)), 200);
+}
+
+/** @param {string} [text] */
+const note = (text) => (by("map-note").textContent = text ?? "▲ targets · ○ the current example · drag to move, scroll to zoom");
+
+/** @type {number | null} */ let hovered = null;
+/**
+ * @param {number | null} row
+ * @param {number} x
+ * @param {number} y
+ */
+async function hover(row, x, y) {
+  const tip = by("tip");
+  if (row === null) {
+    hovered = null;
+    tip.hidden = true;
+    return;
+  }
+  const box = by("map").getBoundingClientRect();
+  tip.style.left = `${Math.min(x + 12, box.width - 150)}px`;
+  tip.style.top = `${Math.min(y + 12, box.height - 60)}px`;
+  if (row === hovered) return;
+  hovered = row;
+  const item = await get(`/api/items/${row}`).catch(() => null);
+  if (!item || hovered !== row) return;
+  const said = item.answers.length ? item.answers.map((/** @type {string[]} */ [, what]) => what).join(", ") : item.suggestion ? `likely ${item.suggestion.label} (${percent(item.suggestion.share)})` : "";
+  const image = item.image ? /** @type {HTMLImageElement} */ (make("img", { alt: "" })) : null;
+  if (image) load(image, item.image);
+  tip.replaceChildren(...[image, make("div", {}, (item.text ?? item.id).slice(0, 160)), make("div", { class: "quiet" }, said)].filter((one) => one !== null));
+  tip.hidden = false;
+}
+
+/**
+ * Offers labels for the examples in the lasso.
+ * @param {number[]} rows
+ */
+function chosen(rows) {
+  const box = by("bulk");
+  const done = () => {
+    map?.selected.clear();
+    map?.draw();
+    box.hidden = true;
+  };
+  box.hidden = rows.length === 0;
+  if (!rows.length) return;
+  const all = async (/** @type {string} */ path, /** @type {object} */ body) => {
+    const ids = [];
+    for (const row of rows) ids.push((await get(`/api/items/${row}`)).id);
+    await send(path, { ids, ...body });
+    done();
+    queue = [];
+    await refresh();
+    await fill();
+  };
+  if (rows.length > 500) {
+    box.replaceChildren(`${rows.length.toLocaleString("en")} examples are too many to answer at once; draw a smaller line. `, make("button", { type: "button", onclick: done }, "Close"));
+    return;
+  }
+  box.replaceChildren(
+    make("strong", {}, `${rows.length} ${rows.length === 1 ? "example" : "examples"} are`),
+    ...state.classes.map((/** @type {any} */ one) => make("button", { type: "button", onclick: () => all("/api/labels", { label: one.name }).catch(problem) }, one.name)),
+    make("button", { type: "button", onclick: () => all("/api/exclude", {}).catch(problem) }, "not my task"),
+    make("button", { type: "button", onclick: done }, "Cancel"),
+  );
+}
+
+const lasso = by("lasso");
+lasso.addEventListener("click", () => {
+  if (!map) return;
+  map.isLasso = !map.isLasso;
+  lasso.setAttribute("aria-pressed", String(map.isLasso));
+  note(map.isLasso ? "Draw a line around examples to answer them together." : undefined);
+});
+by("home").addEventListener("click", () => map?.home());
+colourChoice.addEventListener("change", colourSoon);
+
+by("skip").addEventListener("click", () => answer("skip"));
+by("exclude").addEventListener("click", () => answer("exclude"));
+by("unsure").addEventListener("click", () => answer("unsure"));
+by("undo").addEventListener("click", () => step("undo"));
+by("redo").addEventListener("click", () => step("redo"));
+
+addEventListener("keydown", (event) => {
+  const on = /** @type {HTMLElement} */ (event.target);
+  if (on.matches("input, select, textarea") || /** @type {HTMLDialogElement} */ (by("relabel")).open) return;
+  const isChord = event.ctrlKey || event.metaKey;
+  const key = event.key.toLowerCase();
+  if (isChord && key === "z") {
+    event.preventDefault();
+    step(event.shiftKey ? "redo" : "undo");
+    return;
+  }
+  if (isChord && key === "y") {
+    event.preventDefault();
+    step("redo");
+    return;
+  }
+  if (isChord || event.altKey || event.repeat || !state) return;
+  const at = keysOf(state.classes.map((/** @type {any} */ one) => one.name)).get(event.key);
+  if (at !== undefined) answer("labels", { label: state.classes[at].name });
+  else if (key === "backspace") step("undo");
+  else if (key === "y") step("redo");
+  else if (key === "x") answer("exclude");
+  else if (key === "?" || key === "u") answer("unsure");
+  // On a button, the space bar presses that button.
+  else if (key === " " && !on.matches("button, summary")) answer("skip");
+  else return;
+  event.preventDefault();
+});
+
+const EXPORTS = [["export?format=csv", "CSV"], ["export?format=jsonl", "JSON lines"], ["export?format=parquet", "Parquet"], ["export?format=label-studio", "Label Studio"], ["report", "Report (HTML)"]];
+by("export-list").append(...EXPORTS.map(([path, name]) => make("button", { type: "button", onclick: () => save(path).catch(problem) }, name)));
+
+/** @param {string} path */
+async function save(path) {
+  const response = await raw(`/api/${path}`);
+  const name = /filename="(.*)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "labels";
+  const link = /** @type {HTMLAnchorElement} */ (make("a", { href: URL.createObjectURL(await response.blob()), download: name }));
+  link.click();
+  URL.revokeObjectURL(link.href);
+  by("export").removeAttribute("open");
+}
+
+/** Shows three hints on the first visit. */
+function hints() {
+  if (localStorage.getItem("homing-hints") === "seen") return;
+  const hint = (/** @type {string} */ title, /** @type {string} */ text) => make("p", {}, make("strong", {}, title), text);
+  by("hints").replaceChildren(
+    hint("Press a key", "The number beside a label answers. Space skips, backspace takes back."),
+    hint("Say what does not belong", "“Not my task” (x) teaches as much as a label."),
+    hint("Watch when to stop", "The panel “When to stop” says when the next labels tell little."),
+    make("button", { type: "button", onclick: () => { localStorage.setItem("homing-hints", "seen"); by("hints").hidden = true; } }, "Got it"),
+  );
+  by("hints").hidden = false;
+}
+
+/** @type {number | undefined} */ let refreshing;
+function connected(/** @type {boolean} */ is) {
+  const banner = by("connection");
+  if (!is) banner.textContent = "The connection to the server is lost. Your answers so far are saved; the page reconnects by itself.";
+  const isBack = is && !banner.hidden;
+  banner.hidden = is;
+  if (isBack) {
+    say("Connected again");
+    refresh().then(fill).catch(problem);
+  }
+}
+
+async function start() {
+  hints();
+  note();
+  map = new PointMap(hover, chosen);
+  map.load().then(() => {
+    map?.mark(current()?.row ?? null);
+    colourSoon();
+  }, (error) => note(error.message));
+  await refresh();
+  await fill();
+  follow(() => {
+    clearTimeout(refreshing);
+    refreshing = setTimeout(() => refresh().catch(problem), 60);
+  }, connected).catch(problem);
+}
+
+start().catch(problem);

@@ -1,0 +1,131 @@
+// The numbers beside the example: when to stop, the accuracy, the targets, disagreements.
+
+import { picture } from "./api.js";
+import { by, make, percent } from "./dom.js";
+
+const TITLES = new Map([
+  ["start", "Just begin"],
+  ["go-on", "Go on: labels still tell much"],
+  ["slowing", "Labels tell less and less"],
+  ["enough", "You can stop now"],
+]);
+
+/**
+ * Shows a number with its name.
+ * @param {string} name
+ * @param {string} value
+ */
+const number = (name, value) => make("div", {}, make("dt", {}, name), make("dd", {}, value));
+
+/**
+ * Shows the advice about stopping.
+ * @param {any} state
+ */
+export function showStop(state) {
+  const { stop } = state.progress;
+  const advice = stop.advice || "start";
+  by("stop").dataset.advice = advice;
+  const numbers = [
+    number("answers", String(state.counts.labelled + state.counts.excluded)),
+    number("next label adds", stop.next_gain === null ? "–" : `${(stop.next_gain ?? 0).toFixed(2)} nats`),
+    number("next ten change", percent(stop.next_ten)),
+  ];
+  if (stop.removed !== null && stop.removed !== undefined) numbers.push(number("variance removed", percent(stop.removed)));
+  numbers.push(number("information so far", `${state.information.toFixed(1)} nats`));
+  if (state.progress.irreducible) numbers.push(number("cannot be removed", percent(state.progress.irreducible)));
+  by("stop-body").replaceChildren(
+    make("p", { class: "advice" }, make("span", { class: "dot" }), TITLES.get(advice) ?? ""),
+    make("p", { class: "quiet" }, stop.sentence || "The first numbers come with the first example."),
+    make("dl", { class: "numbers" }, ...numbers),
+  );
+}
+
+/**
+ * Makes an element of a drawing.
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {string} [text]
+ */
+function draw(tag, attributes, text) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+/**
+ * Shows the accuracy over the labels.
+ * @param {any} state
+ */
+export function showAccuracy(state) {
+  const points = state.accuracy;
+  if (!points.length) {
+    by("accuracy").replaceChildren(make("p", { class: "quiet small" }, "A classifier is trained once two classes have two labels each."));
+    return;
+  }
+  const last = points[points.length - 1];
+  const [width, height, left, bottom, top] = [360, 150, 46, 22, 8];
+  const most = Math.max(10, last.labels);
+  const x = (/** @type {number} */ labels) => left + ((width - left - 10) * labels) / most;
+  const y = (/** @type {number} */ share) => top + (height - top - bottom) * (1 - share);
+  const chart = draw("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Accuracy ${percent(last.accuracy)} after ${last.labels} labels` });
+  for (const share of [0, 0.5, 1]) {
+    chart.append(draw("line", { class: "grid", x1: left, x2: width - 10, y1: y(share), y2: y(share) }));
+    chart.append(draw("text", { x: left - 6, y: y(share) + 4, "text-anchor": "end" }, `${100 * share} %`));
+  }
+  chart.append(draw("text", { x: left, y: height - 5 }, "0"), draw("text", { x: width - 10, y: height - 5, "text-anchor": "end" }, `${most} labels`));
+  chart.append(draw("polyline", { class: "line", points: points.map((/** @type {any} */ p) => `${x(p.labels).toFixed(1)},${y(p.accuracy).toFixed(1)}`).join(" ") }));
+  chart.append(draw("circle", { cx: x(last.labels), cy: y(last.accuracy), r: 3.5 }));
+  by("accuracy").replaceChildren(
+    make("p", {}, make("strong", {}, percent(last.accuracy)), ` of your ${last.labels} labels are predicted without them`),
+    chart,
+    make("p", { class: "quiet small" }, "Each label is predicted by a classifier that never saw it. The examples are chosen to be informative, so they can be harder than usual ones."),
+  );
+}
+
+/**
+ * Shows how much is known about each target.
+ * @param {any} state
+ * @param {any | null} item
+ */
+export function showTargets(state, item) {
+  const targets = state.targets;
+  by("targets-panel").hidden = targets.length === 0;
+  if (!targets.length) return;
+  const { targets: vars } = state.progress;
+  const served = new Map((item?.why.serves ?? []).map((/** @type {any} */ one) => [one.target, one.share]));
+  const order = targets.map((/** @type {any} */ _, /** @type {number} */ at) => at);
+  const left = (/** @type {number} */ at) => (vars[at] ? vars[at].now / vars[at].start : 1);
+  order.sort((/** @type {number} */ a, /** @type {number} */ b) => left(b) - left(a));
+  const rows = order.slice(0, 200).map((/** @type {number} */ at) => {
+    const target = targets[at];
+    const floor = vars[at]?.irreducible ? vars[at].irreducible / vars[at].start : 0;
+    const bar = make("div", { class: "bar", role: "img", "aria-label": `${percent(left(at))} of the variance is left` }, make("i", { "width%": 100 * left(at) }), make("i", { class: "floor", "width%": 100 * floor }));
+    const line = make("div", { class: "bar-line" }, bar, make("span", {}, percent(left(at))));
+    const note = served.has(at) ? make("span", { class: "quiet small" }, `this example: ${percent(served.get(at))} of its effect`) : null;
+    if (target.image) {
+      const image = /** @type {HTMLImageElement} */ (make("img", { class: "picture", alt: target.id }));
+      picture(target.image).then((url) => (image.src = url), () => {});
+      return make("li", {}, image, make("div", {}, line, note));
+    }
+    return make("li", { class: "words" }, make("span", { class: "label", title: target.text ?? target.id }, target.text ?? target.id), line, note);
+  });
+  const known = state.progress.irreducible;
+  by("targets").replaceChildren(
+    make("ul", { class: "targets", tabindex: 0, "aria-label": "Targets, least known first" }, ...rows),
+    make("p", { class: "key" }, make("span", {}, make("span", { class: "swatch", colour: "var(--accent)" }), "variance left"),
+      make("span", {}, make("span", { class: "swatch", colour: "var(--warm)" }), known === null || known === undefined ? "cannot be removed (not computed)" : "cannot be removed by this pool")),
+  );
+}
+
+/**
+ * Shows the examples about which annotators disagree.
+ * @param {any} state
+ * @param {(entry: any) => void} open
+ */
+export function showDisputes(state, open) {
+  const list = state.disputes.map((/** @type {any} */ one) =>
+    make("p", { class: "dispute" }, make("strong", {}, one.id), `: ${one.answers.map((/** @type {string[]} */ [who, what]) => `${who} says ${what}`).join(", ")} `,
+      make("button", { type: "button", onclick: () => open({ ...one, answer: "label" }) }, "Decide")));
+  by("disputes").replaceChildren(...(list.length ? [make("h2", {}, "Disagreements"), ...list] : []));
+}

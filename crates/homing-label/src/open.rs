@@ -1,0 +1,179 @@
+//! Opens pools and targets from files.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use homing_data::{Inputs, OpenOptions as DataOptions};
+use homing_pool::{Format, Pool, ReadOptions, TEXT_NAMES, read_column};
+
+use crate::data::{Contents, Examples, Rows};
+use crate::{Error, Result};
+
+/// Side in pixels to which images are shrunk if no embeddings are given.
+const SIDE: usize = 16;
+
+/// Usual names of columns of ids.
+const ID_NAMES: [&str; 4] = ["id", "ids", "_id", "uid"];
+
+/// How to open examples.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// File of embeddings, if those of the examples are not among their own columns.
+    pub embeddings: Option<PathBuf>,
+    /// Folder of images, for a table whose column of paths is relative to it, or whose ids are the names of images.
+    pub images: Option<PathBuf>,
+    /// Column of paths of images.
+    pub image_column: Option<String>,
+    /// How a table is read.
+    pub read: ReadOptions,
+}
+
+/// Examples, and whether their embeddings are only small pictures.
+#[derive(Debug)]
+pub struct Opened {
+    /// The examples.
+    pub examples: Examples,
+    /// Whether no embeddings were given, so that small pictures stand in for them.
+    pub are_pixels: bool,
+    /// Labels that the examples have already, one per row; empty if there are none.
+    pub labels: Vec<Option<String>>,
+}
+
+/// Opens the examples at `path`: a table, a file of embeddings, a folder or an archive of images, or lines of text.
+pub fn open_examples(path: &Path, options: &OpenOptions) -> Result<Opened> {
+    let is_images = match Format::of(path) {
+        Ok(_) => false,
+        Err(_) if path.is_dir() => !is_folder_of_shards(path),
+        Err(_) => !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt")),
+    };
+    if is_images {
+        return open_images(path, options);
+    }
+    match &options.embeddings {
+        Some(embeddings) => open_beside(path, embeddings, options),
+        None => open_table(path, options),
+    }
+}
+
+fn is_folder_of_shards(path: &Path) -> bool {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| Format::of(&path).is_ok_and(Format::is_for_shards))
+}
+
+fn open_images(path: &Path, options: &OpenOptions) -> Result<Opened> {
+    let data = homing_data::open(path, &DataOptions { size: Some(SIDE), ..DataOptions::default() })?.train;
+    let (labels, classes) = (&data.labels, &data.classes);
+    let labels = labels.iter().map(|label| label.map(|label| classes[label as usize].clone())).collect();
+    let (rows, are_pixels) = match &options.embeddings {
+        Some(file) => (embeddings_of(file, &data.ids, "images", &options.read)?, false),
+        None => (small_pictures(&data.inputs)?, true),
+    };
+    let contents = Contents::Images { inputs: data.inputs, root: path.to_owned() };
+    Ok(Opened { examples: Examples { ids: data.ids, rows, contents }, are_pixels, labels })
+}
+
+/// Returns the pixels of the images, shrunk to small squares, from 0 to 1.
+fn small_pictures(inputs: &Inputs) -> Result<Rows> {
+    let rows: Vec<usize> = (0..inputs.len()).collect();
+    let mut values = Vec::new();
+    for rows in rows.chunks(1024) {
+        values.extend(inputs.resized(rows, SIDE)?.into_iter().map(|pixel| pixel / 255.0));
+    }
+    let dim = values.len() / inputs.len().max(1);
+    Ok(Rows::Numbers { values, dim })
+}
+
+fn open_table(path: &Path, options: &OpenOptions) -> Result<Opened> {
+    let pool = Pool::open(path, &options.read.clone().blank_labels(true))?;
+    let ids = pool.ids().map_or_else(|| numbered(pool.rows()), <[String]>::to_vec);
+    let labels = pool.labels().unwrap_or_default().iter();
+    let labels = labels.map(|label| Some(label.clone()).filter(|label| !label.trim().is_empty())).collect();
+    let all: Vec<usize> = (0..pool.rows()).collect();
+    let column = |name: &str| -> Result<Vec<String>> {
+        let values = pool.values(&[name.to_owned()], &all)?;
+        Ok(all.iter().map(|&row| values.text(0, row).unwrap_or_default()).collect())
+    };
+    let contents = match (&options.image_column, &options.images, pool.text_column()) {
+        (Some(name), root, _) => {
+            let root = root.clone().unwrap_or_else(|| path.parent().unwrap_or(Path::new(".")).to_owned());
+            Contents::Files { root, names: column(name)? }
+        }
+        (None, Some(root), _) => Contents::Files { root: root.clone(), names: ids.clone() },
+        (None, None, Some(name)) => Contents::Texts(column(name)?),
+        (None, None, None) => Contents::Nothing,
+    };
+    Ok(Opened { examples: Examples { ids, rows: Rows::Pool(Box::new(pool)), contents }, are_pixels: false, labels })
+}
+
+/// Opens a table or lines of text whose embeddings are in another file.
+fn open_beside(path: &Path, embeddings: &Path, options: &OpenOptions) -> Result<Opened> {
+    let is_lines = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"));
+    let wanted = options.image_column.as_deref().or(options.read.text.as_deref());
+    let shown = match wanted {
+        _ if is_lines => read_column(path, None)?,
+        Some(name) => read_column(path, Some(name))?,
+        None => first_column(path, &TEXT_NAMES)?.ok_or_else(|| Error::NoContents { path: path.to_owned() })?,
+    };
+    let ids = match &options.read.id {
+        _ if is_lines => None,
+        Some(name) => Some(read_column(path, Some(name))?),
+        None => first_column(path, &ID_NAMES)?,
+    };
+    let labels = match &options.read.label {
+        Some(name) if !is_lines => read_column(path, Some(name))?.into_iter().map(Some).collect(),
+        _ => Vec::new(),
+    };
+    let ids = ids.unwrap_or_else(|| numbered(shown.len()));
+    let rows = embeddings_of(embeddings, &ids, "examples", &options.read)?;
+    let contents = match &options.image_column {
+        Some(_) => {
+            let beside = || path.parent().unwrap_or(Path::new(".")).to_owned();
+            Contents::Files { root: options.images.clone().unwrap_or_else(beside), names: shown }
+        }
+        None => Contents::Texts(shown),
+    };
+    Ok(Opened { examples: Examples { ids, rows, contents }, are_pixels: false, labels })
+}
+
+/// Returns the first column that the file has.
+fn first_column(path: &Path, names: &[&str]) -> Result<Option<Vec<String>>> {
+    for name in names {
+        match read_column(path, Some(name)) {
+            Ok(column) => return Ok(Some(column)),
+            Err(homing_pool::Error::NoColumn { .. } | homing_pool::Error::NoColumns { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+fn numbered(rows: usize) -> Vec<String> {
+    (0..rows).map(|row| row.to_string()).collect()
+}
+
+/// Reads the embeddings of the examples with these ids: by id if the file has ids, and otherwise in the same order.
+fn embeddings_of(path: &Path, ids: &[String], what: &'static str, read: &ReadOptions) -> Result<Rows> {
+    let options = ReadOptions::default().embedding(read.embedding.clone()).access(read.access);
+    let pool = Pool::open(path, &options)?;
+    let Some(found) = pool.ids() else {
+        let (embeddings, examples) = (pool.rows(), ids.len());
+        return if embeddings == examples {
+            Ok(Rows::Pool(Box::new(pool)))
+        } else {
+            Err(Error::Count { what, embeddings, examples })
+        };
+    };
+    if found == ids {
+        return Ok(Rows::Pool(Box::new(pool)));
+    }
+    let places: HashMap<&str, usize> = found.iter().enumerate().map(|(row, id)| (id.as_str(), row)).collect();
+    let dim = pool.dim();
+    let mut values = vec![0.0; ids.len() * dim];
+    for (id, out) in ids.iter().zip(values.chunks_exact_mut(dim)) {
+        let row = places.get(id.as_str()).copied();
+        let row = row.ok_or_else(|| Error::NoEmbeddingOf { id: id.clone(), path: path.to_owned() })?;
+        pool.embeddings().values().write_f32(row * dim..(row + 1) * dim, out);
+    }
+    pool.embeddings().check_read()?;
+    Ok(Rows::Numbers { values, dim })
+}

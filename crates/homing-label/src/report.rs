@@ -1,0 +1,132 @@
+//! The report of a run: one HTML file without scripts that needs nothing else.
+
+use std::fmt::Write;
+
+use crate::board::Answer;
+use crate::session::Shared;
+use crate::view::{answer_name, percent};
+
+/// Number of answers in the table.
+const LISTED: usize = 500;
+
+/// Longest text in the table, in characters.
+const SHORT: usize = 160;
+
+const STYLE: &str = include_str!("../page/report.css");
+
+/// Returns a text with what HTML would interpret replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn row(cells: &[String], tag: &str) -> String {
+    let cells: String = cells.iter().fold(String::new(), |mut all, cell| {
+        let _ = write!(all, "<{tag}>{}</{tag}>", escaped(cell));
+        all
+    });
+    format!("<tr>{cells}</tr>\n")
+}
+
+fn table(caption: &str, header: &[&str], rows: &[Vec<String>]) -> String {
+    let header: Vec<String> = header.iter().map(|&name| name.to_owned()).collect();
+    let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
+    format!("<h2>{}</h2>\n<table>\n{}{rows}</table>\n", escaped(caption), row(&header, "th"))
+}
+
+impl Shared {
+    /// Returns the page.
+    pub(crate) fn report(&self) -> String {
+        let view = self.view("");
+        let state = self.lock();
+        let (board, data) = (&state.board, &self.data);
+        let stop = &view.progress.stop;
+        let mut body = format!(
+            "<h1>Labels of {}</h1>\n<p class=\"lead\">{} of {} examples are labelled by {}.</p>\n<p>{}</p>\n",
+            escaped(&view.pool),
+            view.counts.labelled,
+            view.rows,
+            escaped(&if view.annotators.is_empty() { "nobody".into() } else { view.annotators.join(", ") }),
+            escaped(&stop.sentence),
+        );
+        let mut facts = vec![
+            vec!["labels".to_owned(), view.counts.labelled.to_string()],
+            vec!["not of the task".to_owned(), view.counts.excluded.to_string()],
+            vec!["unsure".to_owned(), view.counts.unsure.to_string()],
+            vec!["skipped".to_owned(), view.counts.skipped.to_string()],
+            vec!["disagreements".to_owned(), view.counts.disputed.to_string()],
+            vec!["information about the targets".to_owned(), format!("{:.2} nats", view.information)],
+        ];
+        let shares = [
+            ("variance left at the targets", view.progress.variance_left),
+            ("variance that this pool cannot remove", view.progress.irreducible),
+            ("accuracy, each label predicted without it", view.accuracy.last().map(|point| point.accuracy)),
+        ];
+        facts.extend(shares.iter().filter_map(|(name, share)| Some(vec![(*name).to_owned(), percent((*share)?)])));
+        body.push_str(&table("Result", &["what", "value"], &facts));
+        let classes: Vec<Vec<String>> =
+            view.classes.iter().map(|class| vec![class.name.clone(), class.count.to_string()]).collect();
+        body.push_str(&table("Classes", &["class", "labels"], &classes));
+        let curve: Vec<Vec<String>> =
+            view.accuracy.iter().map(|point| vec![point.labels.to_string(), percent(point.accuracy)]).collect();
+        body.push_str(&table("Accuracy", &["labels", "predicted without their own label"], &curve));
+        let targets: Vec<Vec<String>> = view
+            .targets
+            .iter()
+            .zip(&view.progress.targets)
+            .map(|(target, vars)| {
+                let share = |var: f64| percent(var / vars.start.max(f64::MIN_POSITIVE));
+                let name = target.text.clone().unwrap_or_else(|| target.id.clone());
+                vec![name, share(vars.now), vars.irreducible.map_or_else(|| "not computed".into(), share)]
+            })
+            .collect();
+        if !targets.is_empty() {
+            body.push_str(&table("Targets", &["target", "variance left", "cannot be removed"], &targets));
+        }
+        let mut decided: Vec<_> = board.decisions().iter().collect();
+        decided.sort_by_key(|(row, decision)| (decision.seq, **row));
+        let answers: Vec<Vec<String>> = decided
+            .iter()
+            .take(LISTED)
+            .map(|(row, decision)| {
+                let others =
+                    |(by, answer): &(String, Answer)| format!("{by}: {}", answer_name(board.classes(), *answer));
+                let given: Vec<String> = decision.answers.iter().map(others).collect();
+                let shown: String = data.pool.contents.text(**row).unwrap_or_default().chars().take(SHORT).collect();
+                let answer = answer_name(board.classes(), decision.answer);
+                vec![data.pool.ids[**row].clone(), answer, given.join(", "), shown]
+            })
+            .collect();
+        body.push_str(&table("Answers", &["id", "answer", "by", "text"], &answers));
+        if decided.len() > LISTED {
+            let _ = writeln!(body, "<p>{} more answers are in the export.</p>", decided.len() - LISTED);
+        }
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
+             initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+             'unsafe-inline'\">\n<title>Labels of {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
+            escaped(&view.pool)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_become_markup() {
+        assert_eq!(escaped("<b> & \"c\" 'd'"), "&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
+        assert_eq!(row(&["<i>".into()], "td"), "<tr><td>&lt;i&gt;</td></tr>\n");
+    }
+}

@@ -1,0 +1,5 @@
+//! The interface over real connections on this machine.
+
+mod attacks;
+mod client;
+mod labelling;

@@ -1,0 +1,61 @@
+"""Folders of runs of `homing label`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import homing
+
+
+def write(folder, *events, torn=b""):
+    (folder / "run.json").write_text(json.dumps({"version": 1, "classes": ["cat", "dog"]}))
+    lines = [json.dumps({"seq": seq, "at": 0, "annotator": "ada", **event}) for seq, event in enumerate(events, 1)]
+    (folder / "events.jsonl").write_bytes("".join(line + "\n" for line in lines).encode() + torn)
+    return homing.LabelRun(folder)
+
+
+def label(name, label, **more):
+    return {"event": "label", "ids": [name], "label": label, **more}
+
+
+def test_the_last_answer_that_counts_is_the_label(tmp_path):
+    run = write(
+        tmp_path,
+        label("a", "cat"),
+        label("b", "cat"),
+        label("a", "dog"),
+        {"event": "undo", "of": 3},
+        {"event": "exclude", "ids": ["c"]},
+        {"event": "skip", "ids": ["d"]},
+        {"event": "class", "name": "cow"},
+        label("e", "cow"),
+        {"event": "undo", "of": 8},
+        {"event": "redo", "of": 8},
+        torn=b'{"seq": 11, "ev',
+    )
+    assert run.labels == {"a": "cat", "b": "cat", "e": "cow"}
+    assert (run.observed, run.excluded, run.set_aside) == (["a", "b", "c", "e"], ["c"], ["d"])
+    assert run.classes == ["cat", "dog", "cow"] and len(run) == 3
+
+
+def test_most_annotators_decide_and_disagreements_are_listed(tmp_path):
+    run = write(
+        tmp_path,
+        label("a", "cat"),
+        label("a", "dog", annotator="bob"),
+        label("a", "dog", annotator="eve"),
+        {"event": "skip", "ids": ["b"]},
+        label("b", "cat", annotator="bob"),
+    )
+    assert run.labels == {"a": "dog", "b": "cat"}
+    assert run.disputed == ["a"]
+    assert run.answers["a"][0] == ("bob", "label", "dog")
+
+
+def test_other_folders_and_broken_files_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="not a run"):
+        homing.LabelRun(tmp_path)
+    with pytest.raises(ValueError, match="its number is 7, not 2"):
+        write(tmp_path, label("a", "cat"), label("b", "cat", seq=7))
