@@ -157,6 +157,20 @@ mod tests {
         }
     }
 
+    /// The committed results lead to the defaults of the program, also without any one data set, and the documentation says so.
+    #[test]
+    fn the_committed_study_chooses_the_defaults() {
+        let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/study/defaults.csv");
+        let rows = crate::study::read_study(std::path::Path::new(table)).unwrap();
+        let defaults = "itl, ρ² = 1 ×, rows centred and of unit length";
+        let choice = choose(&rows).unwrap();
+        assert_eq!((&*choice.score.setting, choice.scenes), (defaults, 60));
+        assert!(choice.score.mean > 2.0 && choice.score.worst.1 > -1.0, "{:?}", choice.score);
+        let held = held_out(&rows);
+        assert_eq!(held.len(), 5);
+        assert!(held.iter().all(|held| held.setting == defaults && held.difference > -1.0), "{held:?}");
+    }
+
     #[test]
     fn the_choice_weighs_the_mean_and_the_worst_data_set() {
         let [bold, safe] = ["vtl, ρ² = 10 ×, rows as they are", "itl, ρ² = 1 ×, rows centred and of unit length"];
