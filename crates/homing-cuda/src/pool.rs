@@ -96,7 +96,7 @@ impl DevicePool {
     /// Uploads a pool. Numbers in f16 and bf16 stay as they are.
     pub fn upload(pool: Embeddings<'_>, devices: &[Arc<Device>]) -> Result<Self> {
         let format = match pool.values() {
-            _ if pool.is_centered() => return Err(Error::Inexact),
+            _ if pool.is_centered() || pool.is_normalized() => return Err(Error::Inexact),
             StoredValues::F32(_) => Format::F32,
             StoredValues::F16(_) => Format::F16,
             StoredValues::Bf16(_) => Format::Bf16,
