@@ -175,7 +175,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         observed: arguments.observed.as_deref(),
         forbid: limits.forbid.as_deref(),
         access: arguments.pool_access.into(),
-        center: arguments.model.center,
+        model: &arguments.model,
         encoder: arguments.encoder.choice(),
         quiet: arguments.quiet,
     };
