@@ -122,14 +122,15 @@ impl ConvolutionalModel {
 
     fn embed(&self, image: RgbPixels) -> Vec<f32> {
         let (height, width, values) = self.preprocessing.apply(image);
-        self.network.apply(Map { height, width, channels: 3, values })
+        self.network.apply(&Map { height, width, channels: 3, values })
     }
 }
 
+/// Epsilon of all normalisations of ConvNeXt but the last, which has that of the configuration.
+const EPSILON: f32 = 1e-6;
+
 fn convnext(weights: &mut Weights, config: &Config, sizes: &[usize], depths: &[usize]) -> Result<Network> {
     let prefix = weights.prefix("embeddings.patch_embeddings.weight")?;
-    // Only the last normalisation has the epsilon of the configuration.
-    const EPSILON: f32 = 1e-6;
     let patch = config.size(&["patch_size"])?;
     let plain =
         |weights: &mut Weights, name: &str, inputs: usize, outputs: usize, side: usize| -> Result<Convolution> {
@@ -215,13 +216,13 @@ fn normalized(
     (inputs, outputs, side): (usize, usize, usize),
     stride: usize,
 ) -> Result<Convolution> {
-    const EPSILON: f32 = 1e-5;
+    const BATCH_EPSILON: f32 = 1e-5;
     let kernel = weights.take(&format!("{name}.convolution.weight"), &[outputs, inputs, side, side])?;
     let mut of = |part: &str| weights.take(&format!("{name}.normalization.{part}"), &[outputs]);
     let (scale, shift, mean, variance) = (of("weight")?, of("bias")?, of("running_mean")?, of("running_var")?);
     let fold: Vec<(f32, f32)> = (0..outputs)
         .map(|output| {
-            let factor = scale[output] / (variance[output] + EPSILON).sqrt();
+            let factor = scale[output] / (variance[output] + BATCH_EPSILON).sqrt();
             (factor, shift[output] - mean[output] * factor)
         })
         .collect();
@@ -236,10 +237,10 @@ fn by_place(kernel: &[f32]) -> Vec<f32> {
 
 impl Network {
     /// Returns the mean of each channel over all places, normalised if the network does that.
-    fn apply(&self, image: Map) -> Vec<f32> {
+    fn apply(&self, image: &Map) -> Vec<f32> {
         match self {
             Self::ConvNext { stem, stages, norm, activation } => {
-                let mut map = stem.0.apply(&image);
+                let mut map = stem.0.apply(image);
                 stem.1.apply(&mut map.values);
                 for stage in stages {
                     if let Some((norm, convolution)) = &stage.downsampling {
@@ -251,7 +252,7 @@ impl Network {
                 norm.applied(&map.mean())
             }
             Self::ResNet { stem, blocks, activation } => {
-                let mut map = stem.apply(&image);
+                let mut map = stem.apply(image);
                 activation.apply(&mut map.values);
                 map = map.largest();
                 for block in blocks {

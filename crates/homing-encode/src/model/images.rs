@@ -101,6 +101,7 @@ pub(crate) struct ImageModel {
 }
 
 impl ImageModel {
+    #[allow(clippy::too_many_lines, reason = "it lists the parts of a model in their order")]
     pub(crate) fn open(folder: &Path, config: &Config, family: &str) -> Result<Self> {
         let names = match family {
             "dinov2" => &DINOV2,

@@ -138,7 +138,7 @@ impl Activation {
             Self::GeluTanh => each(
                 values,
                 #[inline(always)]
-                |x| x * sigmoid(1.595_769_1 * (x + 0.044_715 * x * x * x)),
+                |x| x * sigmoid(1.595_769 * (x + 0.044_715 * x * x * x)),
             ),
             Self::QuickGelu => each(
                 values,

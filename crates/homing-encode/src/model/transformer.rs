@@ -54,7 +54,7 @@ impl DistanceBias {
 
 impl Transformer {
     /// Applies all blocks to sequences that lie one after the other, with these lengths.
-    pub(crate) fn apply(&self, rows: &mut Vec<f32>, lengths: &[usize]) {
+    pub(crate) fn apply(&self, rows: &mut [f32], lengths: &[usize]) {
         for block in &self.blocks {
             self.attend(block, rows, lengths);
             let before = self.normalizes_first.then(|| block.second_norm.applied(rows));
