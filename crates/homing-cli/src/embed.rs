@@ -109,6 +109,9 @@ fn encoding(arguments: &Arguments) -> Result<Option<Encoding<'_>>> {
     if arguments.part == DataPart::Test || arguments.labels.is_some() || arguments.learned.is_some() {
         bail!("--part, --labels and --learned are for a network; give its weights with --weights FILE");
     }
+    if arguments.open.any() {
+        bail!("--size, --label-column and --embedding-column are for a network; give its weights with --weights FILE");
+    }
     let name = arguments.model.as_deref().unwrap_or(EncoderChoice::BUILT_IN);
     let columns = ReadOptions::default().text(arguments.text_column.clone()).id(arguments.id_column.clone());
     Ok(Some(Encoding {

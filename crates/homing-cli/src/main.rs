@@ -27,6 +27,7 @@ mod manual;
 mod refusal;
 mod rules;
 mod select;
+mod standard_input;
 mod terminal;
 mod texts;
 

@@ -16,6 +16,7 @@ use crate::arguments::{ColumnArguments, EncoderArguments, LimitColumnArguments, 
 use crate::device::upload;
 use crate::files::{FilePaths, TaskFiles, check_report, report_path};
 use crate::refusal::Options;
+use crate::standard_input::InputFile;
 use crate::terminal::{Bar, note};
 use outcome::{Outcome, Times};
 
@@ -30,7 +31,7 @@ Examples:
 pub struct Arguments {
     #[arg(help = pool_help())]
     pool: PathBuf,
-    /// Unlabelled examples of the task, in any of the formats of the pool.
+    /// Unlabelled examples of the task, in any of the formats of the pool, or - for standard input.
     #[arg(long, value_name = "FILE")]
     targets: Option<PathBuf>,
     /// Number of rows to choose.
@@ -124,12 +125,20 @@ struct LimitArguments {
 
 fn pool_help() -> String {
     let extensions: Vec<String> = Format::extensions().map(|extension| format!(".{extension}")).collect();
-    format!("Pool to choose from: a file ({}) or a folder of shards", extensions.join(", "))
+    format!(
+        "Pool to choose from: embeddings or texts in a file ({}, .txt), images, a folder of shards, or - for standard input",
+        extensions.join(", ")
+    )
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let out = arguments.out.as_deref().filter(|out| *out != Path::new("-"));
-    let paths = Paths::new().reads(&*arguments.pool).reads(arguments.targets.as_deref());
+    let is_file = |path: &&Path| *path != Path::new("-");
+    let out = arguments.out.as_deref().filter(is_file);
+    if !is_file(&&*arguments.pool) && arguments.targets.as_deref().is_some_and(|targets| !is_file(&targets)) {
+        bail!("the pool and the targets cannot both come from standard input; name a file for one of them");
+    }
+    let paths = Paths::new().reads(Some(&*arguments.pool).filter(is_file));
+    let paths = paths.reads(arguments.targets.as_deref().filter(is_file));
     let paths = paths.reads(arguments.observed.as_deref()).reads(arguments.limits.forbid.as_deref());
     let paths = arguments.roles.files().into_iter().fold(paths, Paths::reads);
     let paths = paths.reads(arguments.encoder.path());
@@ -158,9 +167,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let limits = &arguments.limits;
     let start = Instant::now();
+    let pool = InputFile::of(&arguments.pool)?;
+    let targets = arguments.targets.as_deref().map(InputFile::of).transpose()?;
     let paths = FilePaths {
-        pool: &arguments.pool,
-        targets: arguments.targets.as_deref(),
+        pool: pool.path(),
+        targets: targets.as_ref().map(InputFile::path),
         observed: arguments.observed.as_deref(),
         forbid: limits.forbid.as_deref(),
         access: arguments.pool_access.into(),

@@ -49,7 +49,7 @@ fn texts_are_embedded_without_any_model_and_the_picks_carry_them() {
     assert!(said.contains("a model made for the purpose is better (--encoder FOLDER)"), "{said}");
     let picks = fs::read_to_string(folder.path("picks.csv")).unwrap();
     assert!(picks.starts_with("rank,index,id,score,information,variance_left,text\n"), "{picks}");
-    assert!(picks.contains("change the delivery address") && !picks.contains("password"), "{picks}");
+    assert!(picks.contains("change the delivery address") && picks.contains("the parcel arrived broken"), "{picks}");
     let page = fs::read_to_string(folder.path("r.html")).unwrap();
     assert!(page.contains("my parcel did not arrive") && page.contains("change the delivery address"), "{page}");
     let all = folder.succeeds(&format!("{SELECT} --columns all --out - -q"));
@@ -71,6 +71,30 @@ fn lines_of_text_and_other_commands_work_alike() {
     let ids =
         |picks: &str| picks.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>();
     assert!(ids(&more).iter().all(|id| !ids(&first).contains(id)), "{more}");
+}
+
+#[test]
+fn targets_and_pools_may_come_from_standard_input() {
+    let folder = folder();
+    let piped = |arguments: &str, input: &str| {
+        let output = assert_cmd::Command::cargo_bin("homing")
+            .unwrap()
+            .current_dir(folder.path(""))
+            .args(arguments.split_whitespace())
+            .write_stdin(input)
+            .output()
+            .unwrap();
+        (output.status.success(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let wanted = fs::read_to_string(folder.path("wanted.txt")).unwrap();
+    let direct = folder.succeeds(&format!("{SELECT} --out - -q"));
+    assert_eq!(piped("select pool.csv --targets - -n 3 --out - -q", &wanted), (true, direct.clone()));
+    let pool = fs::read_to_string(folder.path("pool.csv")).unwrap();
+    assert_eq!(piped("select - --targets wanted.txt -n 3 --out - -q", &pool), (true, direct));
+    let (succeeded, said) = piped("select pool.csv --targets - -n 3", "");
+    assert!(!succeeded && said.contains("standard input is empty"), "{said}");
+    let (succeeded, said) = piped("select - --targets - -n 3", &pool);
+    assert!(!succeeded && said.contains("cannot both come from standard input"), "{said}");
 }
 
 #[test]

@@ -371,9 +371,10 @@ impl Carrier for DevicePool {
         let Some(form) = setup.form else { return Vec::new() };
         let shard = |part: &'s Part| -> Result<Box<dyn Shard + 's>> {
             let _turn = part.device.take_turn()?;
-            Ok(match setup.is_double {
-                true => Box::new(DeviceShard::<f64>::new(self, part, form, setup.noise_var)?),
-                false => Box::new(DeviceShard::<f32>::new(self, part, form, setup.noise_var)?),
+            Ok(if setup.is_double {
+                Box::new(DeviceShard::<f64>::new(self, part, form, setup.noise_var)?)
+            } else {
+                Box::new(DeviceShard::<f32>::new(self, part, form, setup.noise_var)?)
             })
         };
         self.parts.iter().map(shard).collect::<Result<_>>().unwrap_or_else(|error| {

@@ -201,6 +201,11 @@ fn class_share(text: &str) -> Result<(String, f64), String> {
 }
 
 impl DataOptions {
+    /// Whether any of the options is given.
+    pub fn any(&self) -> bool {
+        self.size.is_some() || self.label_column.is_some() || self.embedding_column.is_some()
+    }
+
     /// Returns the data set at `path` with these options.
     pub fn spec(&self, path: PathBuf) -> DataSpec {
         DataSpec {
