@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use homing::{Noise, thread_pool};
+use homing::{Noise, Preparation, thread_pool};
 use homing_encode::EncoderChoice;
 use homing_pool::{Access, Format};
 
@@ -12,12 +12,18 @@ use homing_pool::{Access, Format};
 #[derive(Args)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArguments {
-    /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm of the pool.
+    /// Standard deviation ρ of the observation noise, in the units of the rows, which are then left as they are by default.
+    /// Without it, ρ² is the mean squared norm of the pool for rows of unit length, and 0.01 × that for others.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub noise_std: Option<f64>,
-    /// Subtract the mean embedding of the pool from all embeddings first.
-    #[arg(long)]
-    pub center: bool,
+    /// Whether to subtract the mean embedding of the pool from all embeddings first; by default, if there are targets, the
+    /// kernel is linear, no noise is given and the pool has at least 100 rows.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    center: Option<bool>,
+    /// Whether to scale all embeddings to unit length, after their mean is subtracted; by default, under the
+    /// same conditions.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    normalize: Option<bool>,
     /// Kernel: linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
     #[arg(long, default_value = "linear")]
     pub kernel: String,
@@ -29,6 +35,20 @@ pub struct ModelArguments {
 impl ModelArguments {
     pub fn noise(&self) -> Noise {
         self.noise_std.map_or_else(Noise::default, Noise::Std)
+    }
+
+    /// How to prepare the rows of a pool of this many rows.
+    pub fn preparation(&self, rows: usize, has_targets: bool) -> Preparation {
+        // A given noise is in the units of the rows as they are.
+        let usual = if self.noise_std.is_some() {
+            Preparation::default()
+        } else {
+            Preparation::usual(&self.kernel, rows, has_targets)
+        };
+        Preparation {
+            center: self.center.unwrap_or(usual.center),
+            normalize: self.normalize.unwrap_or(usual.normalize),
+        }
     }
 
     /// Whether the kernel needs loss gradients, which are made from embeddings and class probabilities.

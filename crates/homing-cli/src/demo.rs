@@ -15,7 +15,7 @@ use crate::digits::{self, Digits};
 use crate::terminal::{self, grouped, peak_memory_bytes, plain_table};
 
 const TASK: [u8; 3] = [3, 6, 9];
-const RULES: [&str; 4] = ["itl", "ctl", "cosine", "random"];
+const RULES: [&str; 5] = ["itl", "ctl", "nearest-each", "cosine", "random"];
 const TARGETS_PER_DIGIT: usize = 4;
 const SPLITS: usize = 9;
 /// Length scale of the kernel between images, whose pixels range from 0 to 1.

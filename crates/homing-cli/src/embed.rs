@@ -1,4 +1,4 @@
-//! `homing embed`: computes embeddings of a data set with a network.
+//! `homing embed`: computes embeddings of a data set with an encoder or a network.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,26 +7,28 @@ use anyhow::{Result, bail};
 use bytemuck::cast_slice;
 use clap::{Args, ValueEnum};
 use homing_data::{Inputs, fits_memory};
-use homing_pool::{Paths, check_writable, write_beside};
+use homing_encode::EncoderChoice;
+use homing_pool::{Paths, ReadOptions, check_writable, write_beside};
 use homing_train::models::efficientnet::EfficientNet;
 use homing_train::models::{self, NetworkName};
 use homing_train::{Embedder, EmbeddingKind, ExampleEmbeddings, Examples, Learner, device, read_weights};
 use npyz::WriterBuilder;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
+use crate::encode::Encoding;
 use crate::finetune::{DataOptions, map_progress, open_data};
 use crate::terminal::{self, Bar, grouped};
 
 const EXAMPLES: &str = "\
 Examples:
-  homing embed mnist --weights run/itl-0/model.safetensors --out pool.npy
-  homing embed photos --size 224 --model efficientnet-b0 --weights b0.safetensors --out p.npy
-  homing embed mnist --part test --weights cnn.safetensors --out targets.safetensors";
+  homing embed reviews.csv --model all-MiniLM-L6-v2 --out pool.parquet
+  homing embed photos --model built-in --out photos.parquet
+  homing embed mnist --weights run/itl-0/model.safetensors --out pool.npy";
 
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Arguments {
-    /// Data set: MNIST or CIFAR files, tiles, an image folder, a table, embeddings, or the built-in `digits`.
+    /// Data: a table with texts or paths of images, lines of text, an image folder, MNIST or CIFAR files, or the built-in `digits`.
     #[arg(value_name = "DATA")]
     data: PathBuf,
     #[command(flatten)]
@@ -37,11 +39,20 @@ pub struct Arguments {
     /// Part of the data to embed.
     #[arg(long, value_enum, default_value_t = DataPart::Train, help_heading = "Data")]
     part: DataPart,
-    #[arg(long, default_value = "cnn", help = format!("Network: {}", models::network_help()), help_heading = "Network")]
-    model: String,
-    /// Weights of the network, a safetensors file from a run, or your own file with the same tensor names.
+    #[arg(long, visible_alias = "encoder", help = model_help(), help_heading = "Model")]
+    model: Option<String>,
+    /// Pool from which the built-in encoder learns; by default, the data.
+    #[arg(long, value_name = "FILE", conflicts_with = "weights", help_heading = "Model")]
+    learn_from: Option<PathBuf>,
+    /// Column of the texts or of the paths of images; found automatically if it has a usual name, such as text or path.
+    #[arg(long, value_name = "NAME", conflicts_with = "weights", help_heading = "Data")]
+    text_column: Option<String>,
+    /// Column of the ids; found automatically if it is called id, ids, _id or uid.
+    #[arg(long, value_name = "NAME", conflicts_with = "weights", help_heading = "Data")]
+    id_column: Option<String>,
+    /// Weights of a network, a safetensors file from a run, or your own file with the same tensor names.
     #[arg(long, value_name = "FILE", help_heading = "Network")]
-    weights: PathBuf,
+    weights: Option<PathBuf>,
     /// The model.safetensors of a run with an EfficientNet; --weights must then be the weights that the run started from.
     #[arg(long, value_name = "FILE", help_heading = "Network")]
     learned: Option<PathBuf>,
@@ -51,8 +62,8 @@ pub struct Arguments {
     /// Device: cpu, or in builds with libtorch also torch and cuda:0.
     #[arg(long, default_value = "cpu", help_heading = "Network")]
     device: String,
-    /// File for the embeddings: .safetensors with the tensors `embeddings`, `probabilities` and `labels`, or .npy with the
-    /// embeddings only, which is written block by block.
+    /// File for the embeddings: of an encoder, .parquet with all columns of the data, or .npy with the embeddings only; of a
+    /// network, .npy or .safetensors with the tensors `embeddings`, `probabilities` and `labels`.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     out: PathBuf,
     /// Print only errors and the result.
@@ -69,7 +80,58 @@ enum DataPart {
 /// Number of examples that are embedded at once.
 const BLOCK: usize = 256;
 
+fn model_help() -> String {
+    format!(
+        "Encoder or network: a folder with a model in the layout of Hugging Face, {} (the default without --weights), or with \
+         --weights a network, {}",
+        EncoderChoice::BUILT_IN,
+        models::network_help()
+    )
+}
+
+/// Network that is meant if weights are given without a name.
+const NETWORK: &str = "cnn";
+
+/// Returns what to embed with an encoder, or `None` if a network is meant.
+fn encoding(arguments: &Arguments) -> Result<Option<Encoding<'_>>> {
+    let network =
+        arguments.model.as_deref().filter(|name| name.parse::<NetworkName>().is_ok() && !Path::new(name).is_dir());
+    match (network, &arguments.weights) {
+        (Some(_), Some(_)) => return Ok(None),
+        (Some(name), None) => bail!("the network {name} has no weights of its own; give them with --weights FILE"),
+        (None, Some(_)) if arguments.model.is_none() => return Ok(None),
+        (None, Some(_)) => {
+            let name = arguments.model.as_deref().unwrap_or_default();
+            bail!("--weights belongs to a network, and --model {name} is none; leave one of them out")
+        }
+        (None, None) => {}
+    }
+    if arguments.part == DataPart::Test || arguments.labels.is_some() || arguments.learned.is_some() {
+        bail!("--part, --labels and --learned are for a network; give its weights with --weights FILE");
+    }
+    if arguments.open.any() {
+        bail!("--size, --label-column and --embedding-column are for a network; give its weights with --weights FILE");
+    }
+    let name = arguments.model.as_deref().unwrap_or(EncoderChoice::BUILT_IN);
+    let columns = ReadOptions::default().text(arguments.text_column.clone()).id(arguments.id_column.clone());
+    Ok(Some(Encoding {
+        data: &arguments.data,
+        encoder: EncoderChoice::named(Some(Path::new(name))),
+        learn_from: arguments.learn_from.as_deref(),
+        columns,
+        out: &arguments.out,
+        quiet: arguments.quiet,
+    }))
+}
+
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(encoding) = encoding(arguments)? {
+        let model = if let EncoderChoice::Model(path) = &encoding.encoder { Some(&**path) } else { None };
+        let read = [Some(encoding.data), encoding.learn_from, model].into_iter().flatten().filter(|path| path.exists());
+        read.fold(Paths::new(), Paths::reads).writes("--out", &*arguments.out).check()?;
+        return encoding.run();
+    }
+    let weights = arguments.weights.as_deref().expect("a network without weights was refused");
     let out = &arguments.out;
     let write: fn(&Blocks<'_>, &Path) -> Result<usize> = match out.extension().and_then(|extension| extension.to_str())
     {
@@ -77,7 +139,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some("npy") => |blocks, out| blocks.npy(out),
         _ => bail!("--out {} must end in .safetensors or .npy", out.display()),
     };
-    let read = [Some(&*arguments.data), Some(&*arguments.weights), arguments.learned.as_deref()];
+    let read = [Some(&*arguments.data), Some(weights), arguments.learned.as_deref()];
     let source = arguments.open.spec(arguments.data.clone());
     let read = read.into_iter().chain([arguments.labels.as_deref()]).flatten().filter(|path| path.exists());
     read.fold(Paths::new(), Paths::reads).writes("--out", &**out).check()?;
@@ -98,14 +160,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         (DataPart::Test, Some(test)) => test,
         (DataPart::Test, None) => bail!("{} has no test part; leave --part out", arguments.data.display()),
     };
-    let model: NetworkName = arguments.model.parse()?;
+    let name = arguments.model.as_deref().unwrap_or(NETWORK);
+    let model: NetworkName = name.parse()?;
     if arguments.learned.is_some() && model.design().is_none() {
-        bail!(
-            "--learned is for an EfficientNet; give the model.safetensors of a run with {} as --weights",
-            arguments.model
-        );
+        bail!("--learned is for an EfficientNet; give the model.safetensors of a run with {name} as --weights");
     }
-    let path = &arguments.weights;
+    let path = weights;
     let device = device(&arguments.device)?;
     let (learner, inputs) = if let Some(design) = model.design() {
         let net = EfficientNet::open(path, design.clone())?;

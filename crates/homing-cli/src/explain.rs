@@ -97,7 +97,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
         observed: None,
         forbid: None,
         access: homing_pool::Access::Auto,
-        center: arguments.model.center,
+        model: &arguments.model,
         encoder: arguments.encoder.choice(),
         quiet: true,
     };

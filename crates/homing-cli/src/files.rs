@@ -74,6 +74,8 @@ pub struct TaskFiles {
     pub groups: Option<Vec<usize>>,
     /// The pool's mean embedding, if it is to be subtracted.
     pub mean: Option<Vec<f64>>,
+    /// Whether rows are scaled to unit length.
+    pub is_normalized: bool,
     /// Says what was embedded, and with which encoder.
     encoded: Option<String>,
 }
@@ -85,7 +87,8 @@ pub struct FilePaths<'a> {
     pub observed: Option<&'a Path>,
     pub forbid: Option<&'a Path>,
     pub access: Access,
-    pub center: bool,
+    /// Says how to prepare the rows.
+    pub model: &'a ModelArguments,
     pub encoder: EncoderChoice,
     /// Whether no progress is shown.
     pub quiet: bool,
@@ -99,6 +102,8 @@ pub struct FurtherColumns<'a> {
     /// Column of the pool with numbers from which the noise is estimated.
     pub values: Option<&'a str>,
     pub target_weights: Option<&'a str>,
+    /// Whether rows of the pool may lack a label.
+    pub blank_labels: bool,
 }
 
 impl<'a> From<&'a LimitColumnArguments> for FurtherColumns<'a> {
@@ -108,6 +113,7 @@ impl<'a> From<&'a LimitColumnArguments> for FurtherColumns<'a> {
             cost: arguments.cost_column.as_deref(),
             values: None,
             target_weights: arguments.target_weight_column.as_deref(),
+            blank_labels: false,
         }
     }
 }
@@ -126,6 +132,7 @@ impl TaskFiles {
             .group(further.group.map(str::to_owned))
             .cost(further.cost.map(str::to_owned))
             .numbers(texts(further.values))
+            .blank_labels(further.blank_labels)
             .access(paths.access);
         let start = Instant::now();
         let mut session = Session::new(paths.encoder.clone())?.with_cache(Cache::usual());
@@ -159,12 +166,14 @@ impl TaskFiles {
             None => Vec::new(),
         };
         let (group_names, groups) = number_groups(pool_file.pool.groups());
-        let mean = if paths.center {
+        let preparation = paths.model.preparation(pool_file.pool.rows(), paths.targets.is_some());
+        let mean = if preparation.center {
             pool_file.pool.embeddings().check_finite("pool")?;
             Some(pool_file.pool.embeddings().mean())
         } else {
             None
         };
+        let is_normalized = preparation.normalize;
         Ok(Self {
             pool_file,
             target_file,
@@ -174,6 +183,7 @@ impl TaskFiles {
             group_names,
             groups,
             mean,
+            is_normalized,
             encoded,
         })
     }
@@ -221,10 +231,10 @@ impl TaskFiles {
         of(&self.pool_file).or_else(|| self.target_file.as_ref().and_then(of))
     }
 
-    /// Returns the embeddings of a pool, centred if requested.
+    /// Returns the embeddings of a pool, centred and scaled as requested.
     pub fn embeddings<'a>(&'a self, pool: &'a Pool) -> Result<Embeddings<'a>> {
         let embeddings = pool.embeddings();
-        Ok(match &self.mean {
+        let embeddings = match &self.mean {
             Some(mean) => {
                 let (got, expected) = (embeddings.dim(), mean.len());
                 if got != expected {
@@ -234,7 +244,8 @@ impl TaskFiles {
                 embeddings.centered(mean)
             }
             None => embeddings,
-        })
+        };
+        Ok(if self.is_normalized { embeddings.normalized() } else { embeddings })
     }
 
     /// Returns the kernel that the arguments name, for these files.

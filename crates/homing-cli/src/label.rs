@@ -125,8 +125,10 @@ fn label(arguments: &Arguments) -> Result<()> {
     let classes = if arguments.classes.is_empty() { known.classes() } else { arguments.classes.clone() };
     let kernel = kernel_named(&arguments.model.kernel, 0)?;
     let name = arguments.pool.file_name().unwrap_or(arguments.pool.as_os_str()).to_string_lossy().into_owned();
-    let mut data = LabelData::new(name, pool, targets, kernel)?.noise(arguments.model.noise());
-    if are_pixels || arguments.model.center {
+    let preparation = arguments.model.preparation(pool.ids.len(), targets.is_some());
+    let data = LabelData::new(name, pool, targets, kernel)?.noise(arguments.model.noise());
+    let mut data = data.normalized(preparation.normalize);
+    if are_pixels || preparation.center {
         data = data.centered()?;
     }
     if are_pixels {

@@ -2,13 +2,17 @@
 #![allow(missing_docs, clippy::struct_excessive_bools)]
 
 mod arguments;
+mod cache;
 #[cfg(feature = "train")]
 mod data;
 mod demo;
+mod device;
 mod diagnose;
 mod digits;
 #[cfg(feature = "train")]
 mod embed;
+#[cfg(feature = "train")]
+mod encode;
 mod experiment;
 mod explain;
 mod files;
@@ -23,6 +27,7 @@ mod manual;
 mod refusal;
 mod rules;
 mod select;
+mod standard_input;
 mod terminal;
 mod texts;
 
@@ -65,9 +70,11 @@ enum Command {
     /// Choose rows, get their labels, fine-tune a network, and repeat (Algorithm 1).
     #[cfg(feature = "train")]
     Finetune(Box<finetune::Arguments>),
-    /// Compute embeddings of a data set with a network.
+    /// Turn texts, images or any data set into embeddings.
     #[cfg(feature = "train")]
     Embed(Box<embed::Arguments>),
+    /// Show or clear the embeddings that were kept on disk.
+    Cache(cache::Arguments),
     /// Download common data sets.
     #[cfg(feature = "train")]
     Data(data::Arguments),
@@ -112,6 +119,7 @@ fn main() -> ExitCode {
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Experiment(arguments) => experiment::run(&arguments),
+        Command::Cache(arguments) => cache::run(&arguments),
         #[cfg(feature = "label")]
         Command::Label(arguments) => label::run(&arguments),
         #[cfg(feature = "train")]

@@ -13,8 +13,10 @@ use homing::{Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with}
 use homing_pool::{ColumnChoice, Format, Paths, PickFormat, check_picks_writable};
 
 use crate::arguments::{ColumnArguments, EncoderArguments, LimitColumnArguments, ModelArguments, PoolAccess};
+use crate::device::upload;
 use crate::files::{FilePaths, TaskFiles, check_report, report_path};
 use crate::refusal::Options;
+use crate::standard_input::InputFile;
 use crate::terminal::{Bar, note};
 use outcome::{Outcome, Times};
 
@@ -29,7 +31,7 @@ Examples:
 pub struct Arguments {
     #[arg(help = pool_help())]
     pool: PathBuf,
-    /// Unlabelled examples of the task, in any of the formats of the pool.
+    /// Unlabelled examples of the task, in any of the formats of the pool, or - for standard input.
     #[arg(long, value_name = "FILE")]
     targets: Option<PathBuf>,
     /// Number of rows to choose.
@@ -83,6 +85,10 @@ pub struct Arguments {
     /// random part, then the picks of all parts); the last two print what they guarantee.
     #[arg(long, value_name = "HOW", default_value = "exact", help_heading = "Performance")]
     greedy: String,
+    /// Where the passes over the pool run: cpu, a GPU such as cuda:0 (cuda:0,1 for several), or auto, which uses the first GPU
+    /// for pools of at least a gigabyte that fit into its memory.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", help_heading = "Performance")]
+    device: String,
 }
 
 #[derive(Args)]
@@ -119,12 +125,20 @@ struct LimitArguments {
 
 fn pool_help() -> String {
     let extensions: Vec<String> = Format::extensions().map(|extension| format!(".{extension}")).collect();
-    format!("Pool to choose from: a file ({}) or a folder of shards", extensions.join(", "))
+    format!(
+        "Pool to choose from: embeddings or texts in a file ({}, .txt), images, a folder of shards, or - for standard input",
+        extensions.join(", ")
+    )
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let out = arguments.out.as_deref().filter(|out| *out != Path::new("-"));
-    let paths = Paths::new().reads(&*arguments.pool).reads(arguments.targets.as_deref());
+    let is_file = |path: &&Path| *path != Path::new("-");
+    let out = arguments.out.as_deref().filter(is_file);
+    if !is_file(&&*arguments.pool) && arguments.targets.as_deref().is_some_and(|targets| !is_file(&targets)) {
+        bail!("the pool and the targets cannot both come from standard input; name a file for one of them");
+    }
+    let paths = Paths::new().reads(Some(&*arguments.pool).filter(is_file));
+    let paths = paths.reads(arguments.targets.as_deref().filter(is_file));
     let paths = paths.reads(arguments.observed.as_deref()).reads(arguments.limits.forbid.as_deref());
     let paths = arguments.roles.files().into_iter().fold(paths, Paths::reads);
     let paths = paths.reads(arguments.encoder.path());
@@ -153,13 +167,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let limits = &arguments.limits;
     let start = Instant::now();
+    let pool = InputFile::of(&arguments.pool)?;
+    let targets = arguments.targets.as_deref().map(InputFile::of).transpose()?;
     let paths = FilePaths {
-        pool: &arguments.pool,
-        targets: arguments.targets.as_deref(),
+        pool: pool.path(),
+        targets: targets.as_ref().map(InputFile::path),
         observed: arguments.observed.as_deref(),
         forbid: limits.forbid.as_deref(),
         access: arguments.pool_access.into(),
-        center: arguments.model.center,
+        model: &arguments.model,
         encoder: arguments.encoder.choice(),
         quiet: arguments.quiet,
     };
@@ -176,9 +192,15 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let kernel = files.kernel(&arguments.model)?;
     let mut task = files.task(&arguments.model, &*kernel)?;
     task.costs = files.pool_file.pool.costs();
+    let carried = upload(&arguments.device, &task, &plan)?;
+    let uploading = start.elapsed() - reading;
+    let mut carried_task = task;
+    if let Some(pool) = carried.pool() {
+        carried_task.pool = pool.embeddings().into();
+    }
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();
-    let selection = select_with(&task, &plan, |progress| {
+    let selection = select_with(&carried_task, &plan, |progress| {
         bar.show_pick(progress);
         ControlFlow::Continue(())
     })?;
@@ -197,6 +219,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         note(outcome.times(reporting));
         outcome.places().into_iter().for_each(note);
         warning.into_iter().for_each(note);
+        carried.note(uploading).into_iter().for_each(note);
         plan.greedy.guarantee(&task, &plan).into_iter().for_each(note);
     }
     if arguments.verbose {

@@ -28,6 +28,31 @@ fn diagnose(folder: &Folder, more: &str) -> String {
     folder.succeeds(&format!("diagnose pool.csv --targets targets.csv {more}"))
 }
 
+/// A pool of six kinds of rows, with or without the kind of the targets.
+#[test]
+fn a_pool_without_rows_like_the_targets_is_warned_about() {
+    let folder = Folder::new();
+    let row = |kind: usize, i: usize| -> String {
+        let number = |j: usize| f64::from(u8::from(j == kind)) + 0.25 * ((i * 37 + j * j * 11 + kind) as f64).sin();
+        (0..12).map(|j| number(j).to_string()).collect::<Vec<_>>().join(",")
+    };
+    let header: String = (0..12).map(|j| format!("x{j}")).collect::<Vec<_>>().join(",");
+    let table = |rows: Vec<String>| format!("{header}\n{}\n", rows.join("\n"));
+    let pool = |kinds: usize| table((0..600).map(|i| row(i % kinds, i)).collect());
+    folder.write("targets.csv", &table((0..8).map(|i| row(5, 1000 + i)).collect()));
+    folder.write("whole.csv", &pool(6));
+    folder.write("lacking.csv", &pool(5));
+    let of = |name: &str| folder.succeeds(&format!("diagnose {name} --targets targets.csv"));
+    let whole = of("whole.csv");
+    assert!(whole.starts_with("This pool has rows like all 8 targets and can teach them"), "{whole}");
+    assert!(whole.contains("left after 10 picks") && whole.contains("nats"), "{whole}");
+    let lacking = of("lacking.csv");
+    assert!(lacking.starts_with("This pool has no rows like the targets"), "{lacking}");
+    for absent in ["infinite", "uninformative", "unknown"] {
+        assert!(!lacking.contains(absent), "a bound that says nothing is left out: {lacking}");
+    }
+}
+
 /// The JSON has exactly these keys, and its numbers are those of the library.
 #[test]
 fn json_has_the_documented_keys_and_the_library_s_numbers() {
@@ -69,9 +94,7 @@ fn the_table_says_what_is_out_of_reach_and_where_each_number_stands_in_the_paper
     let folder = folder();
     let text = diagnose(&folder, "--picks picks.txt");
     assert!(text.starts_with("This pool cannot teach 1 of 2 targets (far)"), "{text}");
-    for word in
-        ["Eq. 6", "Eq. 5", "§2", "Eq. 7", "Thm. 3.1", "App. B.2", "exact", "Γ_3", "κ_3", "γ_3", "near-duplicates"]
-    {
+    for word in ["Eq. 6", "Eq. 5", "§2", "Eq. 7", "App. B.2", "exact", "Γ_3", "κ_3", "γ_3", "near-duplicates"] {
         assert!(text.contains(word), "no {word} in {text}");
     }
     let fresh = diagnose(&folder, "-n 4");
@@ -119,6 +142,14 @@ fn noise_is_suggested_from_values_and_from_labels() {
     let by_column = run("--values value --label-column class");
     assert!(by_column.contains("suggested ρ²") && by_column.contains("of 120 values"), "{by_column}");
     assert!(run("--label-column class --values value").contains("suggested"));
+    let partly = |i: usize, row: &String| {
+        let cells: Vec<&str> = row.split(',').collect();
+        format!("{},{},{}", cells[0], cells[1], if i % 3 == 0 { cells[3] } else { "" })
+    };
+    let partly: Vec<String> = rows.iter().enumerate().map(|(i, row)| partly(i, row)).collect();
+    folder.write("partly.csv", &format!("x,y,class\n{}\n", partly.join("\n")));
+    let some = folder.succeeds("diagnose partly.csv --targets two.csv --label-column class");
+    assert!(some.contains("suggested ρ²") && some.contains("of 40 values"), "blank labels are skipped: {some}");
     let values: Vec<String> = (0..120).map(|i| (i % 7).to_string()).collect();
     folder.write("values.csv", &format!("value\n{}\n", values.join("\n")));
     let plain: Vec<&str> = rows.iter().map(|row| row.rsplitn(3, ',').nth(2).unwrap()).collect();

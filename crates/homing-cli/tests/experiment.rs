@@ -1,10 +1,13 @@
 //! Runs `homing experiment` as a process.
 
 mod folder;
+#[path = "../../homing-pool/tests/npy/mod.rs"]
+mod npy;
 
 use std::fs;
 
 use folder::Folder;
+use npy::npy;
 
 const NAMES: [&str; 6] = ["gp-figure1", "gp-line", "gp-rounds", "gp-bound", "gp-band", "gp-capacity"];
 
@@ -41,6 +44,46 @@ fn itl_leaves_less_variance_than_uncertainty_sampling() {
         let [floor, itl, _, _, uncertainty, random] = row[..] else { panic!("six figures: {row:?}") };
         assert!(floor <= itl && itl < uncertainty && uncertainty < random, "{row:?}");
     }
+}
+
+/// The quick study on the built-in digits and on a data set of the folder, in which the classes are easy to tell apart.
+#[test]
+fn the_study_of_the_defaults_compares_with_the_baseline_and_says_what_it_chose() {
+    let folder = Folder::new();
+    let rows: Vec<f32> = (0..400)
+        .flat_map(|i| (0..12).map(move |j| f32::from(u8::from(i % 6 == j % 6)) + ((i * j + i) as f32).sin() * 0.4))
+        .collect();
+    let bytes: Vec<u8> = rows.iter().flat_map(|x| x.to_le_bytes()).collect();
+    fs::write(folder.path("easy.npy"), npy("<f4", false, "(400, 12)", &bytes)).unwrap();
+    let labels: Vec<String> = (0..400).map(|i| format!("class {}\n", i % 6)).collect();
+    folder.write("easy.labels.txt", &labels.concat());
+    let said = folder.succeeds("experiment run defaults --quick --quiet");
+    for part in [
+        "Chosen on 12 scenes: ",
+        "Chosen without easy: ",
+        "nearest-each",
+        "random",
+        "unequal lengths",
+        "results/defaults.csv",
+    ] {
+        assert!(said.contains(part), "no {part} in {said}");
+    }
+    let table = fs::read_to_string(folder.path("results/defaults.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 12 * 11);
+    let mean = |setting: &str| {
+        let rows = table.lines().filter(|line| line.starts_with("easy,") && line.contains(setting));
+        let accuracies: Vec<f64> = rows.map(|line| line.rsplit(',').nth(1).unwrap().parse().unwrap()).collect();
+        accuracies.iter().sum::<f64>() / accuracies.len() as f64
+    };
+    assert!(mean("nearest-each") > mean("random"), "{table}");
+    assert_eq!(
+        folder.succeeds("experiment run defaults --quick --quiet"),
+        said,
+        "the same seed gives the same results"
+    );
+
+    folder.write("easy.labels.txt", "class 1\n");
+    folder.refuses("experiment run defaults --quick --quiet", &["400 rows", "1 lines", "one label per example"]);
 }
 
 #[test]

@@ -25,7 +25,8 @@ def picks(pool, norms, targets, noise, count):
     gram = a @ a.T + noise * torch.eye(len(a), device="cuda", dtype=torch.float64)
     joint = data - a.T @ torch.linalg.solve(gram, a)
     v = norms.clone()
-    u = norms - ((pool @ torch.linalg.cholesky(a.T @ torch.linalg.solve(gram, a) + 1e-9 * data).to(pool.dtype)).float() ** 2).sum(1)
+    root = torch.linalg.solve_triangular(torch.linalg.cholesky(gram), a, upper=False).T.to(pool.dtype)
+    u = norms - torch.cat([(part @ root).float().pow(2).sum(1) for part in pool.split(1 << 22)])
     for _ in range(count):
         row = torch.argmax((v - u) / (u + noise))
         x = pool[row].double()
@@ -55,7 +56,7 @@ def main():
         targets = torch.nn.functional.normalize(torch.randn(30, 512, device="cuda"), dim=1)
         norms = norms_of(pool)
         loop = timed(lambda: picks(pool, norms, targets, 0.01, 100))
-        scan = timed(lambda: (pool @ targets.T.to(dtype)).float().topk(100, dim=0))
+        scan = timed(lambda: (targets.to(dtype) @ pool.T).topk(100, dim=1))
         print(f"{name}: 100 picks with one pass per pick {loop:.4f} s, scan for 30 targets {scan:.4f} s", flush=True)
         del pool, norms
 

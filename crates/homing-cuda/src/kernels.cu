@@ -164,6 +164,19 @@ extern "C" __global__ void gather(const void* values, int format, int dim, const
     for (int j = threadIdx.x; j < dim; j += blockDim.x) out[to + j] = as_float(values, format, from + j);
 }
 
+// Squared norms of copied rows, with one warp per row.
+extern "C" __global__ void measure(const real* points, int dim, int rows, real* norms) {
+    int lane = threadIdx.x % 32, row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (row >= rows) return;
+    double sum = 0.0;
+    for (int j = lane; j < dim; j += 32) {
+        double x = points[(i64)row * dim + j];
+        sum += x * x;
+    }
+    for (int offset = 16; offset; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    if (lane == 0) norms[row] = (real)sum;
+}
+
 // Computes the numbers of a block of rows from scratch.
 extern "C" __global__ void start(Law law, const real* products, i64 stride, int rows, const real* norms, const double* weights,
                                  int data, int data_is_whole, int others, int others_are_whole, double error_per_root,

@@ -29,6 +29,7 @@ macro_rules! kernels {
 
 kernels!(
     survey,
+    measure,
     widen,
     gather,
     start,

@@ -29,6 +29,7 @@ mod pool;
 mod products;
 mod ranking;
 mod real;
+mod refiner;
 mod shard;
 
 pub use device::Device;

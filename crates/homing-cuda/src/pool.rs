@@ -96,7 +96,7 @@ impl DevicePool {
     /// Uploads a pool. Numbers in f16 and bf16 stay as they are.
     pub fn upload(pool: Embeddings<'_>, devices: &[Arc<Device>]) -> Result<Self> {
         let format = match pool.values() {
-            _ if pool.is_centered() => return Err(Error::Inexact),
+            _ if pool.is_centered() || pool.is_normalized() => return Err(Error::Inexact),
             StoredValues::F32(_) => Format::F32,
             StoredValues::F16(_) => Format::F16,
             StoredValues::Bf16(_) => Format::Bf16,
@@ -371,9 +371,10 @@ impl Carrier for DevicePool {
         let Some(form) = setup.form else { return Vec::new() };
         let shard = |part: &'s Part| -> Result<Box<dyn Shard + 's>> {
             let _turn = part.device.take_turn()?;
-            Ok(match setup.is_double {
-                true => Box::new(DeviceShard::<f64>::new(self, part, form, setup.noise_var)?),
-                false => Box::new(DeviceShard::<f32>::new(self, part, form, setup.noise_var)?),
+            Ok(if setup.is_double {
+                Box::new(DeviceShard::<f64>::new(self, part, form, setup.noise_var)?)
+            } else {
+                Box::new(DeviceShard::<f32>::new(self, part, form, setup.noise_var)?)
             })
         };
         self.parts.iter().map(shard).collect::<Result<_>>().unwrap_or_else(|error| {

@@ -11,9 +11,10 @@ use crate::{Device, Result};
 /// Number of terms that are summed before they are added to a longer sum.
 const RUN: usize = 512;
 
-/// Size of the products of one block, and of its rows if they are converted: they stay in the cache
-/// of the device until they are read.
+/// Size of the products of one block, which stay in the cache of the device until they are read, and of its rows if they
+/// are converted.
 const BLOCK_BYTES: usize = 24 << 20;
+const CONVERTED_BYTES: usize = 48 << 20;
 
 /// Fewest and most rows of a block.
 const FEWEST_ROWS: usize = 4096;
@@ -31,7 +32,7 @@ pub(crate) struct Products<T> {
     dim: usize,
     functionals: Buffer<T>,
     count: usize,
-    products: Buffer<T>,
+    out: Buffer<T>,
     /// Rows in the format of the products, if the pool stores another.
     widened: Buffer<T>,
 }
@@ -47,8 +48,8 @@ pub(crate) struct Block {
 
 impl<T: Real> Products<T> {
     pub fn new(device: &Arc<Device>, dim: usize) -> Self {
-        let [functionals, products, widened] = std::array::from_fn(|_| Buffer::new(device));
-        Self { device: device.clone(), dim, functionals, count: 0, products, widened }
+        let [functionals, out, widened] = std::array::from_fn(|_| Buffer::new(device));
+        Self { device: device.clone(), dim, functionals, count: 0, out, widened }
     }
 
     /// Copies functionals to the device.
@@ -65,11 +66,11 @@ impl<T: Real> Products<T> {
         let mut most = (BLOCK_BYTES / size_of::<T>() / self.count.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
         let is_stored = T::STORED == Some(format);
         if !is_stored {
-            most = most.min((BLOCK_BYTES / size_of::<T>() / dim).max(FEWEST_ROWS / 4));
+            most = most.min((CONVERTED_BYTES / size_of::<T>() / dim).max(FEWEST_ROWS / 4));
         }
         let blocks = all.div_ceil(most.min(all).max(1));
         let size = all.div_ceil(blocks.max(1)).next_multiple_of(32);
-        let address = self.products.reserve(size * self.count)?;
+        let address = self.out.reserve(size * self.count)?;
         for first in (0..all).step_by(size.max(1)) {
             let rows = size.min(all - first);
             let values = if is_stored {
@@ -98,7 +99,7 @@ impl<T: Real> Products<T> {
 
     /// Multiplies rows at an address.
     pub fn of_rows(&mut self, values: u64, rows: usize) -> Result<Block> {
-        let address = self.products.reserve(rows * self.count)?;
+        let address = self.out.reserve(rows * self.count)?;
         self.multiply(values, rows, address, rows)?;
         Ok(Block { first: 0, rows, address, stride: rows })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::DeviceRepr;
 use homing::shard::{
-    CHALLENGERS, CHECKPOINTS, Challengers, Decision, KeyForm, Pass, PickStep, Precision, Ranked, Ranking, Rival,
+    CHALLENGERS, CHECKPOINTS, Challengers, Errors, KeyForm, Pass, PickStep, Precision, Ranked, Ranking, Rival,
     SecondNumber, SecondStart, Shard, Start, Trial,
 };
 
@@ -15,16 +15,20 @@ use crate::pool::{DevicePool, Part};
 use crate::products::{Products, product_error};
 use crate::ranking::WarmRows;
 use crate::real::Real;
+use crate::refiner::Refiner;
 use crate::{Device, Result};
 
 /// The decision from which on a row is not named, if there is none.
-const NEVER: u8 = u8::MAX;
+pub(crate) const NEVER: u8 = u8::MAX;
 
 /// Number of challengers above which f64 costs less: the CPU computes every challenger from scratch.
-const DOUBTFUL: usize = 1024;
+const DOUBTFUL: usize = 4096;
+
+/// Number of rows that f32 may name in one pass.
+const NAMED: usize = 1 << 16;
 
 /// Number of states of all rows.
-const SLOTS: usize = CHECKPOINTS + 1;
+pub(crate) const SLOTS: usize = CHECKPOINTS + 1;
 
 /// What all kernels of a selection share. `kernels.cu` has the same structures.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +52,7 @@ pub(crate) struct StepNumbers<T> {
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct DecisionNumbers<T> {
+pub(crate) struct DecisionNumbers<T> {
     bar: T,
     var_error: T,
     second_error: T,
@@ -57,9 +61,9 @@ struct DecisionNumbers<T> {
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Checkpoints {
-    slot: [i32; SLOTS],
-    at: [i32; SLOTS],
+pub(crate) struct Checkpoints {
+    pub slot: [i32; SLOTS],
+    pub at: [i32; SLOTS],
 }
 
 #[allow(unsafe_code, reason = "kernels read these structures")]
@@ -112,14 +116,58 @@ impl<T: Real> StepNumbers<T> {
 }
 
 impl<T: Real> DecisionNumbers<T> {
-    fn of(decision: &Decision) -> Self {
+    pub fn of(bar: f64, errors: &Errors) -> Self {
         // The arithmetic of the kernel rounds by a few ulp of ‖φ‖² and of the key.
         let wide = |error: f64| T::of(1.001 * (error + 8.0 * T::UNIT));
         Self {
-            bar: T::of(decision.bar - 160.0 * T::UNIT * decision.bar.abs()),
-            var_error: wide(decision.var_error),
-            second_error: wide(decision.second_error),
-            std_cov_error: T::of(1.001 * decision.std_cov_error),
+            bar: T::of(bar - 160.0 * T::UNIT * bar.abs()),
+            var_error: wide(errors.var),
+            second_error: wide(errors.second),
+            std_cov_error: T::of(1.001 * errors.std_cov),
+        }
+    }
+}
+
+/// The kind of VTL's numbers.
+pub(crate) const SQUARES: i32 = 2;
+
+/// What the kernel `start` reads.
+#[derive(Clone, Default)]
+pub(crate) struct StartNumbers {
+    pub kind: i32,
+    /// The functionals of the variance, then those of the second number.
+    pub functionals: Vec<Vec<f64>>,
+    /// The weights of their squares.
+    pub weights: Vec<f64>,
+    pub data: i32,
+    pub data_is_whole: i32,
+    pub others: i32,
+    pub others_are_whole: i32,
+    /// The error of a sum of squares per its root and ‖φ‖.
+    pub error: f64,
+}
+
+impl StartNumbers {
+    pub fn of(start: &Start<'_>, dim: usize, gamma: f64) -> Self {
+        let (kind, columns, shrink, error) = match start.second {
+            SecondStart::None => (0, &[][..], &[][..], 0.0),
+            SecondStart::Joint(joint) => (1, &joint.columns[..], &joint.shrink[..], 0.0),
+            SecondStart::Squares(root) => (SQUARES, &root.columns[..], &[][..], root.error_per_root(gamma)),
+            SecondStart::Standardised(weights) => (3, std::slice::from_ref(weights), &[][..], 0.0),
+        };
+        let is_whole = |shrink: &[f64]| shrink.len() == dim;
+        let weights = |shrink: &[f64]| -> Vec<f64> {
+            shrink.iter().map(|&s| if is_whole(shrink) { s } else { 1.0 - s }).collect()
+        };
+        Self {
+            kind,
+            functionals: start.data.columns.iter().chain(columns).cloned().collect(),
+            weights: [weights(&start.data.shrink), weights(shrink)].concat(),
+            data: start.data.columns.len() as i32,
+            data_is_whole: i32::from(is_whole(&start.data.shrink)),
+            others: columns.len() as i32,
+            others_are_whole: i32::from(is_whole(shrink)),
+            error,
         }
     }
 }
@@ -156,6 +204,11 @@ pub(crate) struct DeviceShard<'a, T: Real> {
     names: Buffer<u32>,
     marks: Buffer<u8>,
     warm: WarmRows<T>,
+    /// Looks again at the rows that f32 names.
+    refiner: Option<Refiner>,
+    /// The drafted steps of the last pass, and its checkpoints.
+    drafted: Vec<PickStep>,
+    checkpoints: [usize; SLOTS],
     /// ‖φ‖² of every row, if they are kept in another precision than the pool's.
     norms: Option<Buffer<T>>,
 }
@@ -179,10 +232,13 @@ impl<'a, T: Real> DeviceShard<'a, T> {
             steps: Buffer::new(&device),
             decisions: Buffer::new(&device),
             counts: Buffer::new(&device),
-            found: Buffer::zeros(&device, 1 + 2 * CHALLENGERS)?,
+            found: Buffer::zeros(&device, 1 + 2 * NAMED)?,
             names: Buffer::new(&device),
             marks: Buffer::new(&device),
             warm: WarmRows::new(&device, pool.dim),
+            refiner: (T::UNIT == f32::UNIT).then(|| Refiner::new(&device, pool.dim)),
+            drafted: Vec::new(),
+            checkpoints: [0; SLOTS],
             norms: if T::UNIT == f32::UNIT { None } else { Some(part.norms(pool.dim, pool.format)?) },
             device,
         })
@@ -233,35 +289,23 @@ impl<'a, T: Real> DeviceShard<'a, T> {
 
     fn try_start(&mut self, start: &Start<'_>) -> Result<()> {
         let rows = self.len();
-        let none = (&[][..], &[][..]);
-        let (kind, (columns, shrink), error) = match start.second {
-            SecondStart::None => (0, none, 0.0),
-            SecondStart::Joint(joint) => (1, (&joint.columns[..], &joint.shrink[..]), 0.0),
-            SecondStart::Squares(root) => (2, (&root.columns[..], &[][..]), root.error_per_root(self.gamma)),
-            SecondStart::Standardised(weights) => (3, (std::slice::from_ref(weights), &[][..]), 0.0),
-        };
-        (self.law.kind, self.law.wide) = (kind, 1 + i64::from(kind != 0));
-        if kind != 0 {
+        let numbers = StartNumbers::of(start, self.pool.dim, self.gamma);
+        (self.law.kind, self.law.wide) = (numbers.kind, 1 + i64::from(numbers.kind != 0));
+        if self.law.has_second() {
             self.seconds.reserve(rows * SLOTS)?;
         }
-        if kind == 2 {
+        if numbers.kind == SQUARES {
             self.errors.reserve(rows)?;
         }
         let open: Vec<u8> = start.open.iter().map(|&open| if open { NEVER } else { 0 }).collect();
         self.until.fill(&open)?;
-        let dim = self.pool.dim;
-        let weights = |shrink: &[f64]| -> Vec<f64> {
-            shrink.iter().map(|&s| if shrink.len() == dim { s } else { 1.0 - s }).collect()
-        };
-        let (data, others) = (start.data, shrink);
-        let mut all = weights(&data.shrink);
-        all.extend(weights(others));
-        let mut weights = Buffer::new(&self.device);
-        let weights = weights.fill(&all).map(|address| (address, weights))?;
-        let whole = |shrink: &[f64]| i32::from(shrink.len() == dim);
-        let (data_is_whole, others_are_whole) = (whole(&data.shrink), whole(others));
-        let (data, others) = (data.columns.len() as i32, columns.len() as i32);
-        self.products.set(start.data.columns.iter().chain(columns).map(Vec::as_slice))?;
+        let mut room = Buffer::new(&self.device);
+        let weights = room.fill(&numbers.weights)?;
+        let StartNumbers { data, data_is_whole, others, others_are_whole, error, .. } = numbers;
+        if let Some(refiner) = &mut self.refiner {
+            refiner.start(start);
+        }
+        self.products.set(numbers.functionals.iter().map(Vec::as_slice))?;
         let (law, device, kernels) = (self.law, &self.device, self.kernels());
         let (vars, seconds, errors, norms) = (&self.vars, &self.seconds, &self.errors, self.norms(0));
         self.products.of_part(self.part, self.pool.format, |block| {
@@ -275,7 +319,7 @@ impl<'a, T: Real> DeviceShard<'a, T> {
                 stride,
                 rows,
                 norms + (first * size_of::<T>()) as u64,
-                weights.0,
+                weights,
                 data,
                 data_is_whole,
                 others,
@@ -296,7 +340,8 @@ impl<'a, T: Real> DeviceShard<'a, T> {
         let until: Vec<u8> = pass.excluded.iter().map(|&(_, until)| u8::try_from(until).unwrap_or(NEVER)).collect();
         self.set_until(&excluded, &until)?;
         let steps: Vec<StepNumbers<T>> = pass.steps.iter().map(|step| StepNumbers::of(step, self.gamma)).collect();
-        let decisions: Vec<DecisionNumbers<T>> = pass.decisions.iter().map(DecisionNumbers::of).collect();
+        let decisions: Vec<DecisionNumbers<T>> =
+            pass.decisions.iter().map(|one| DecisionNumbers::of(one.bar, &one.errors)).collect();
         let (steps, decisions) = (self.steps.fill(&steps)?, self.decisions.fill(&decisions)?);
         let mut counts = vec![0; 256];
         let count_address = self.counts.fill(&counts)?;
@@ -340,17 +385,18 @@ impl<'a, T: Real> DeviceShard<'a, T> {
             Ok(())
         })?;
         self.counts.read(&mut counts)?;
+        let most = if self.refiner.is_some() { NAMED } else { CHALLENGERS };
         let mut total = 0;
         let within = |count: &u32| {
             total += *count as usize;
-            total <= CHALLENGERS
+            total <= most
         };
         let complete = counts[..pass.decisions.len()].iter().map(within).take_while(|&within| within).count();
         let total: u32 = counts[..complete].iter().sum();
         let mut rows = Vec::new();
         if total > 0 {
             let found = self.found.fill(&[0])?;
-            let (room, pairs) = (CHALLENGERS as u32, self.found.at(1));
+            let (room, pairs) = (NAMED as u32, self.found.at(1));
             launch!(
                 self.device,
                 self.kernels().collect,
@@ -367,6 +413,12 @@ impl<'a, T: Real> DeviceShard<'a, T> {
             rows = pairs[1..].chunks_exact(2).map(|pair| (pair[0] as usize, pair[1] as usize)).collect();
         }
         self.set_until(&excluded, &vec![NEVER; excluded.len()])?;
+        if let Some(refiner) = &mut self.refiner {
+            rows = refiner.challengers(self.law, self.part, self.pool.format, pass, &rows)?;
+            refiner.steps.extend(pass.steps[..pass.made].iter().map(|&step| step.clone()));
+            self.drafted = pass.steps[pass.made..].iter().map(|&step| step.clone()).collect();
+            self.checkpoints = pass.checkpoints;
+        }
         Ok(Challengers { rows, complete })
     }
 
@@ -403,6 +455,10 @@ impl<T: Real> Shard for DeviceShard<'_, T> {
 
     fn keep(&mut self, checkpoint: usize) {
         self.slots.swap(0, checkpoint);
+        if let Some(refiner) = &mut self.refiner {
+            let applied = self.checkpoints[checkpoint].min(self.drafted.len());
+            refiner.steps.extend(self.drafted.drain(..applied));
+        }
     }
 
     fn rank(&mut self, ranking: &Ranking<'_>) -> Vec<Ranked> {

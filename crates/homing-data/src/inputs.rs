@@ -1,5 +1,6 @@
 //! Inputs of a network: images or rows of numbers.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use blake3::Hasher;

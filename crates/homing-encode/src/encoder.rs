@@ -1,27 +1,8 @@
 //! What all encoders have in common.
 
-use std::fmt;
 use std::ops::Range;
 
-use crate::{Items, Result};
-
-/// Kind of items that an encoder can embed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ItemKind {
-    /// Texts.
-    Texts,
-    /// Images.
-    Images,
-}
-
-impl fmt::Display for ItemKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ItemKind::Texts => "texts",
-            ItemKind::Images => "images",
-        })
-    }
-}
+use crate::{ItemKind, Items, Result};
 
 /// A model that turns items into embeddings.
 pub trait Encoder: Send + Sync {

@@ -101,6 +101,9 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(RawTable, Item
     if !path.exists() {
         return Err(PoolError::NotFound { path: path.to_owned() }.into());
     }
+    if has_no_embeddings(path) && named(options).is_some() {
+        return Err(no_column(path, options));
+    }
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(LINES)) {
         return lines(path);
     }
@@ -116,9 +119,21 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(RawTable, Item
     }
     match RawTable::open(path, options) {
         Ok(table) => of_table(path, table),
+        Err(PoolError::NoShards { .. }) if named(options).is_some() => Err(no_column(path, options)),
         Err(PoolError::NoShards { .. }) => images(path),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns a column that only a table can have.
+fn named(options: &ReadOptions) -> Option<&String> {
+    let single = [&options.group, &options.cost, &options.probabilities];
+    single.into_iter().flatten().chain(&options.numbers).next()
+}
+
+fn no_column(path: &Path, options: &ReadOptions) -> Error {
+    let name = named(options).map_or_else(String::new, |name| format!("column '{name}'"));
+    PoolError::NoColumns { path: path.to_owned(), name }.into()
 }
 
 fn lines(path: &Path) -> Result<(RawTable, Items)> {

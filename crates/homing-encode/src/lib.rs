@@ -29,6 +29,7 @@ mod dense;
 mod encoder;
 mod error;
 mod items;
+mod kind;
 #[cfg(feature = "models")]
 mod model;
 mod ngrams;
@@ -36,7 +37,8 @@ mod session;
 mod svd;
 
 pub use cache::{Cache, CacheSize};
-pub use encoder::{Encoder, ItemKind};
+pub use encoder::Encoder;
 pub use error::{Error, Remedy, Result};
 pub use items::Items;
+pub use kind::ItemKind;
 pub use session::{EncoderChoice, Opened, Progress, Session};

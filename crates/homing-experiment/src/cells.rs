@@ -15,6 +15,9 @@ const FILES: [&str; 3] = ["weights", "targets", "labels"];
 /// The option and value that name the built-in digits instead of a file.
 const DIGITS: (&str, &str) = ("targets", "digits");
 
+/// An option that is on unless it is told to be off.
+const ON_BY_DEFAULT: &str = "condition";
+
 /// Upper bound of the seeds.
 const SEEDS_END: u64 = 1 << 32;
 
@@ -91,6 +94,7 @@ fn options(arguments: &Table, folder: &Path) -> Result<(Vec<OsString>, Vec<PathB
     for (name, value) in arguments {
         let mut word = OsString::from(format!("--{name}"));
         match value {
+            Value::Boolean(false) if name == ON_BY_DEFAULT => word.push("=false"),
             Value::Boolean(false) => continue,
             Value::Boolean(true) => {}
             Value::String(file) if FILES.contains(&&**name) && (&**name, &**file) != DIGITS => {

@@ -17,6 +17,7 @@ mod error;
 mod experiment;
 mod open;
 mod shared;
+pub mod study;
 mod table;
 
 pub use cells::{GridCell, cells};

@@ -178,6 +178,8 @@ pub struct LabelData {
     pub noise: Noise,
     /// Mean that is subtracted from all embeddings, if they are centred.
     pub mean: Option<Vec<f64>>,
+    /// Whether all embeddings are scaled to unit length.
+    pub is_normalized: bool,
     /// Row of each id.
     row_of: HashMap<String, usize>,
 }
@@ -192,13 +194,18 @@ impl LabelData {
             }
         }
         pool.rows.embeddings()?.check_finite("pool")?;
-        Ok(Self { name, pool, targets, kernel, noise: Noise::default(), mean: None, row_of })
+        Ok(Self { name, pool, targets, kernel, noise: Noise::default(), mean: None, is_normalized: false, row_of })
     }
 
     /// Subtracts the pool's mean from all embeddings.
     pub fn centered(mut self) -> Result<Self> {
         self.mean = Some(self.pool.rows.embeddings()?.mean());
         Ok(self)
+    }
+
+    /// Sets whether all embeddings are scaled to unit length, after their mean is subtracted.
+    pub fn normalized(self, is_normalized: bool) -> Self {
+        Self { is_normalized, ..self }
     }
 
     /// Sets the noise ρ.
@@ -228,14 +235,15 @@ impl LabelData {
 
     fn seen<'a>(&'a self, examples: &'a Examples) -> Result<Embeddings<'a>> {
         let embeddings = examples.rows.embeddings()?;
-        Ok(match &self.mean {
+        let embeddings = match &self.mean {
             Some(mean) if mean.len() == embeddings.dim() => embeddings.centered(mean),
             Some(mean) => {
                 let (got, pool) = (embeddings.dim(), mean.len());
                 return Err(homing::Error::Dimension { what: "targets", got, pool }.into());
             }
             None => embeddings,
-        })
+        };
+        Ok(if self.is_normalized { embeddings.normalized() } else { embeddings })
     }
 
     /// Returns the task of choosing among the pool.

@@ -174,6 +174,9 @@ pub enum Error {
     /// No writer exists for the extension.
     #[error("{} has no extension that can be written; use .csv, .jsonl, .parquet or .npy", display_path(.path))]
     UnknownOutput { path: PathBuf },
+    /// No writer of pools exists for the extension.
+    #[error("{} has no extension that a pool can be written to; use .parquet, or .npy for the embeddings only", display_path(.path))]
+    UnknownPoolOutput { path: PathBuf },
     /// The output cannot be written.
     #[error("{} cannot be written: {reason}; choose another place, or change its permissions", display_path(.path))]
     Write { path: PathBuf, reason: String },

@@ -74,6 +74,7 @@ mod store;
 mod table;
 mod table_columns;
 mod tensor;
+mod write_pool;
 
 pub use arrow::{embedding_column, list_numbers};
 pub use beside::{check_writable, is_left_over, write_beside};
@@ -95,3 +96,4 @@ pub use row_values::RowValues;
 pub use rows::RowList;
 pub use store::Access;
 pub use table_columns::ColumnChoice;
+pub use write_pool::{PoolFormat, write_pool};

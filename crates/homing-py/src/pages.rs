@@ -39,8 +39,9 @@ pub fn selection_page(py: Python<'_>, page: SelectionPage<'_>, threads: Option<u
             pool_file: whole.pool().name(),
             number_format: whole.pool().dtype().into(),
             targets_file: whole.targets().map(Data::name),
-            noise_is_default: matches!(plan.noise, Noise::Relative(_)),
+            noise_is_default: !matches!(plan.noise, Noise::Std(_)),
             centred: whole.is_centered(),
+            unit_length: whole.is_normalized(),
             choose_seconds: seconds,
             ..Provenance::new(&task, plan, selection)
         };
@@ -79,12 +80,18 @@ fn texts_of(data: Option<&Data>, rows: &[usize]) -> Option<HashMap<usize, String
     Some(rows.iter().filter_map(|&row| Some((row, values.text(0, row)?))).collect())
 }
 
-/// Phrases advice with the names of Python's arguments.
-fn advice(advice: Advice) -> String {
-    match advice {
+/// Phrases advice with the names of Python's arguments. A noise is about rows that are prepared as now.
+fn advice(task: &Task) -> impl Fn(Advice) -> String + use<> {
+    let prepared = match (task.is_centered(), task.is_normalized()) {
+        (true, true) => ", center=True, normalize=True",
+        (true, false) => ", center=True",
+        (false, true) => ", normalize=True",
+        (false, false) => "",
+    };
+    move |advice| match advice {
         Advice::LowerNoise => "lower noise_std".to_owned(),
         Advice::RaiseNoise => "raise noise_std".to_owned(),
-        Advice::SetNoise(std) => format!("try noise_std={}", homing_report::text::short(std)),
+        Advice::SetNoise(std) => format!("try noise_std={}{prepared}", homing_report::text::short(std)),
         Advice::Center => "try center=True".to_owned(),
         other => diagnosis::plain_advice(other),
     }
@@ -117,11 +124,11 @@ pub struct DiagnosisWords {
 
 /// Returns the sentences of a diagnosis.
 pub fn diagnosis_words(found: &Diagnosis, task: &Task) -> DiagnosisWords {
-    let facts = diagnosis::facts(found, |row| row_name(task, row));
+    let facts = diagnosis::prospects(found).into_iter().chain(diagnosis::facts(found, |row| row_name(task, row)));
     DiagnosisWords {
         verdict: diagnosis::verdict(found, |target| target_name(task, target)),
-        warnings: diagnosis::warnings(found, &advice),
-        facts: facts.into_iter().map(FactFields::from).collect(),
+        warnings: diagnosis::warnings(found, &advice(task)),
+        facts: facts.map(FactFields::from).collect(),
         checks: diagnosis::checks(found).into_iter().map(FactFields::from).collect(),
     }
 }
@@ -132,7 +139,7 @@ pub fn diagnosis_page(py: Python<'_>, found: &Diagnosis, whole: &Task, threads: 
     let page = whole.with(py, &interrupt, |task| {
         run(py, threads, &interrupt, None, |_| {
             let (row, target) = (|row| row_name(whole, row), |target| target_name(whole, target));
-            let names = diagnosis::Names { row: &row, target: &target, advice: &advice };
+            let names = diagnosis::Names { row: &row, target: &target, advice: &advice(whole) };
             Ok(diagnosis::render(&names, &task, found))
         })
     })?;

@@ -1,6 +1,6 @@
 //! The data of a selection, kept alive while Python uses the selection.
 
-use homing::{Embeddings, Interrupt, Kernel, Points, Precomputed, kernel_named};
+use homing::{Embeddings, Interrupt, Kernel, Points, Precomputed, Preparation, kernel_named};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,6 +18,7 @@ pub struct Task {
     inputs: Inputs,
     /// The pool's mean, if it is subtracted.
     mean: Option<Vec<f64>>,
+    is_normalized: bool,
 }
 
 /// The data of a selection except the pool and the targets.
@@ -32,7 +33,8 @@ pub struct Inputs {
     quotas: Vec<usize>,
     costs: Option<Vec<f64>>,
     kernel: KernelInput,
-    center: bool,
+    center: Option<bool>,
+    normalize: Option<bool>,
     forbidden: Vec<usize>,
     noise_vars: Option<Vec<f64>>,
 }
@@ -71,7 +73,8 @@ pub const INPUTS: &[Reader<Inputs>] = &[
     ("quotas", |to, quotas| quotas.optional(Argument::rows).map(|quotas| to.quotas = quotas.unwrap_or_default())),
     ("costs", |to, costs| costs.optional(Argument::numbers).map(|costs| to.costs = costs)),
     ("kernel", |to, kernel| kernel_input(kernel).map(|kernel| to.kernel = kernel)),
-    ("center", |to, center| center.flag().map(|center| to.center = center)),
+    ("center", |to, center| center.optional(Argument::flag).map(|center| to.center = center)),
+    ("normalize", |to, normalize| normalize.optional(Argument::flag).map(|normalize| to.normalize = normalize)),
     ("forbidden", |to, rows| rows.rows().map(|rows| to.forbidden = rows)),
     ("noise_vars", |to, vars| vars.optional(Argument::numbers).map(|vars| to.noise_vars = vars)),
 ];
@@ -86,9 +89,15 @@ impl Task {
     fn new(py: Python<'_>, pool: Py<Data>, targets: Option<Py<Data>>, inputs: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mut all = Inputs::default();
         read(INPUTS, &mut all, inputs)?;
-        let mut task = Self { pool, targets, inputs: all, mean: None };
+        let usual = match &all.kernel {
+            KernelInput::Name(name) => Preparation::usual(name, pool.get().rows(), targets.is_some()),
+            KernelInput::Matrix(_) => Preparation::default(),
+        };
+        let is_normalized = all.normalize.unwrap_or(usual.normalize);
+        let is_centered = all.center.unwrap_or(usual.center);
+        let mut task = Self { pool, targets, inputs: all, mean: None, is_normalized };
         task.check().map_err(core_error)?;
-        if task.inputs.center {
+        if is_centered {
             task.mean = Some(task.pool_mean(py)?);
         }
         Ok(task)
@@ -105,7 +114,11 @@ impl Task {
     }
 
     pub fn is_centered(&self) -> bool {
-        self.inputs.center
+        self.mean.is_some()
+    }
+
+    pub fn is_normalized(&self) -> bool {
+        self.is_normalized
     }
 
     pub fn quotas(&self) -> &[usize] {
@@ -185,7 +198,7 @@ impl Task {
         f(task)
     }
 
-    /// Returns the embeddings, with the mean subtracted if requested, or their loss gradients.
+    /// Returns the embeddings, centred and scaled as requested, or their loss gradients.
     fn points<'a>(
         &'a self,
         view: &'a View<'_>,
@@ -195,6 +208,7 @@ impl Task {
     ) -> PyResult<Points<'a>> {
         let embeddings = view.embeddings()?.watching(interrupt);
         let embeddings = self.mean.as_ref().map_or(embeddings, |mean| embeddings.centered(mean));
+        let embeddings = if self.is_normalized { embeddings.normalized() } else { embeddings };
         match probabilities {
             _ if !gradients => Ok(embeddings.into()),
             Some(probabilities) => Points::loss_gradient(embeddings, probabilities).map_err(core_error),

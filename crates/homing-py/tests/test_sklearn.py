@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 def test_it_is_an_estimator(pool, targets):
     selector = TargetedSelector(n_select=7, rule="vtl", noise_std=0.3)
     assert selector.get_params() == {
-        "n_select": 7, "rule": "vtl", "noise_std": 0.3, "kernel": "linear", "center": False, "seed": 0, "threads": None,
+        "n_select": 7, "rule": "vtl", "noise_std": 0.3, "kernel": "linear", "center": None, "normalize": None,
+        "seed": 0, "threads": None,
     }
     again = clone(selector).set_params(rule="itl")
     assert (again.rule, again.n_select) == ("itl", 7)

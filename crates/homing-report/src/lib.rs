@@ -105,6 +105,8 @@ pub struct Provenance {
     /// Number of rows that were labelled before the selection.
     pub observed: usize,
     pub centred: bool,
+    /// Whether rows were scaled to unit length.
+    pub unit_length: bool,
     pub read_seconds: f64,
     pub choose_seconds: f64,
     pub peak_memory_bytes: Option<u64>,

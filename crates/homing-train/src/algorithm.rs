@@ -67,7 +67,8 @@ pub struct ChoosingSettings {
     pub sigma: Sigma,
     /// Noise standard deviation ρ; if none, it is derived from the data.
     pub noise_std: Option<f64>,
-    /// Whether to condition on the picks of earlier rounds; the paper starts every round from the prior.
+    /// Whether to condition on the picks of earlier rounds; the paper starts every round from the prior, as does a Laplace
+    /// covariance, which contains them already.
     pub condition: bool,
 }
 

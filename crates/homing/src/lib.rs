@@ -80,6 +80,7 @@ pub use base::remedy::Remedy;
 pub use base::threads::thread_pool;
 pub use data::embeddings::{Embeddings, StoredValues};
 pub use data::points::Points;
+pub use data::preparation::Preparation;
 pub use data::source::RowSource;
 pub use explain::projection::Projection;
 pub use explain::{Explanation, PickReasons, TargetStory, closest_pick, explain};

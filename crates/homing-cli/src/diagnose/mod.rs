@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use homing::Task;
 use homing::diagnose::{Advice, Diagnosis, Question, TargetReach};
 use homing_pool::{Access, NumberTable, Paths, Pool, write_beside};
 use homing_report::diagnosis::{Names, plain_advice, render};
@@ -93,12 +94,15 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         observed: arguments.observed.as_deref(),
         forbid: None,
         access: Access::Auto,
-        center: arguments.model.center,
+        model: &arguments.model,
         encoder: arguments.encoder.choice(),
         quiet: arguments.quiet,
     };
-    let files =
-        TaskFiles::open(&paths, &arguments.columns, FurtherColumns { values: column, ..FurtherColumns::default() })?;
+    let files = TaskFiles::open(
+        &paths,
+        &arguments.columns,
+        FurtherColumns { values: column, blank_labels: true, ..FurtherColumns::default() },
+    )?;
     let picks = match &arguments.picks {
         Some(path) => picked_rows(path, &files.pool_file.pool)?,
         None => Vec::new(),
@@ -125,14 +129,14 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     if let Some(path) = &report {
         let row = |row| texts.row_name(&files, row, PAGE_TEXT);
         let target = |row| texts.target_name(&files, row, PAGE_TEXT);
-        let names = Names { row: &row, target: &target, advice: &advice };
+        let names = Names { row: &row, target: &target, advice: &advice(&task) };
         let page = render(&names, &task, &diagnosis)?;
         write_beside(path, |file| file.write_all(page.as_bytes()))?;
     }
     let mut out = terminal::stdout();
     match arguments.format {
         OutputFormat::Json => terminal::print_json(&Json::new(&diagnosis, &texts))?,
-        OutputFormat::Table => table::print(&mut out, &diagnosis, &files, &texts)?,
+        OutputFormat::Table => table::print(&mut out, &diagnosis, &files, &texts, &advice(&task))?,
     }
     if let Some(path) = report.filter(|_| !arguments.quiet) {
         note(format_args!("The report is in {}.", path.display()));
@@ -153,12 +157,19 @@ const MAX_NAMED: usize = 1000;
 /// Maximum number of characters of a text on a page.
 const PAGE_TEXT: usize = 80;
 
-/// Phrases advice with the names of the options.
-fn advice(advice: Advice) -> String {
-    match advice {
+/// Phrases advice with the names of the options. A noise is about rows that are prepared as now.
+fn advice(task: &Task<'_>) -> impl Fn(Advice) -> String + use<> {
+    let rows = task.pool.embeddings();
+    let prepared = match (rows.is_centered(), rows.is_normalized()) {
+        (true, true) => " --center --normalize",
+        (true, false) => " --center",
+        (false, true) => " --normalize",
+        (false, false) => "",
+    };
+    move |advice| match advice {
         Advice::LowerNoise => "lower --noise-std".to_owned(),
         Advice::RaiseNoise => "raise --noise-std".to_owned(),
-        Advice::SetNoise(std) => format!("try --noise-std {}", terminal::short(std)),
+        Advice::SetNoise(std) => format!("try --noise-std {}{prepared}", terminal::short(std)),
         Advice::Center => "try --center".to_owned(),
         other => plain_advice(other),
     }
@@ -180,7 +191,7 @@ fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
 /// Maximum number of values that labels may turn into, one per row and class.
 const MOST_VALUES: usize = 100_000_000;
 
-/// Returns a column of numbers, or the labels as one column per class.
+/// Returns a column of numbers, or the labels as one column per class, with NaN for rows without a label.
 fn values_of_pool(pool: &Pool, column: Option<&str>) -> Result<Option<Vec<f64>>> {
     if let Some(values) = column.and_then(|column| pool.numbers(column)) {
         return Ok(Some(values.to_vec()));
@@ -189,6 +200,10 @@ fn values_of_pool(pool: &Pool, column: Option<&str>) -> Result<Option<Vec<f64>>>
     let mut classes: Vec<&String> = labels.iter().collect();
     classes.sort_unstable();
     classes.dedup();
+    classes.retain(|class| !class.is_empty());
+    if classes.is_empty() {
+        return Ok(None);
+    }
     if classes.len().saturating_mul(labels.len()) > MOST_VALUES {
         bail!(
             "{} has {} different labels, too many to estimate the noise from; leave --label-column out",
@@ -196,9 +211,10 @@ fn values_of_pool(pool: &Pool, column: Option<&str>) -> Result<Option<Vec<f64>>>
             grouped(classes.len())
         );
     }
+    // A row without a label has no values.
     let one_hot = |label: &String| {
-        let class = classes.binary_search(&label).expect("every label is a class");
-        (0..classes.len()).map(move |c| f64::from(u8::from(c == class)))
+        let class = classes.binary_search(&label).ok();
+        (0..classes.len()).map(move |c| class.map_or(f64::NAN, |class| f64::from(u8::from(c == class))))
     };
     Ok(Some(labels.iter().flat_map(one_hot).collect()))
 }

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table};
-use homing::diagnose::Diagnosis;
+use homing::diagnose::{Advice, Diagnosis};
 use homing_report::Fact;
-use homing_report::diagnosis::{checks, facts, reach_note, verdict, warnings};
+use homing_report::diagnosis::{NATS, checks, facts, prospects, reach_note, verdict, warnings};
 
 use crate::files::TaskFiles;
 use crate::terminal::{cell, grouped, plain_table, short, text_width};
@@ -18,7 +18,13 @@ const LISTED: usize = 20;
 /// Maximum number of characters of a text within a sentence.
 const SENTENCE_TEXT: usize = 40;
 
-pub fn print(out: &mut impl Write, diagnosis: &Diagnosis, files: &TaskFiles, texts: &RowTexts) -> Result<()> {
+pub fn print(
+    out: &mut impl Write,
+    diagnosis: &Diagnosis,
+    files: &TaskFiles,
+    texts: &RowTexts,
+    advice: &dyn Fn(Advice) -> String,
+) -> Result<()> {
     let id = |row: usize| cell(&texts.row_name(files, row, SENTENCE_TEXT));
     let target_id = |row: usize| cell(&texts.target_name(files, row, SENTENCE_TEXT));
     writeln!(out, "{}", verdict(diagnosis, target_id))?;
@@ -28,31 +34,34 @@ pub fn print(out: &mut impl Write, diagnosis: &Diagnosis, files: &TaskFiles, tex
         100.0 * diagnosis.mean_share(|target| target.labelled),
         100.0 * diagnosis.mean_share(|target| target.prior - target.now),
     )?;
+    for warning in warnings(diagnosis, advice) {
+        writeln!(out, "{warning}\n")?;
+    }
+    writeln!(out, "What picks can do\n{}\n", facts_table(&prospects(diagnosis)))?;
     writeln!(out, "{}", targets_table(diagnosis, files, texts))?;
     writeln!(out, "\n{}", reach_note(diagnosis))?;
-    for (title, facts) in [("Guarantees", facts(diagnosis, id)), ("Checks", checks(diagnosis))] {
+    for (title, facts) in [("Checks", checks(diagnosis)), ("Guarantees", facts(diagnosis, id))] {
         writeln!(out, "\n{title}\n{}", facts_table(&facts))?;
     }
-    for warning in warnings(diagnosis, &super::advice) {
-        writeln!(out, "\n{warning}")?;
-    }
+    writeln!(out, "\n{NATS}")?;
     Ok(())
 }
 
 fn targets_table(diagnosis: &Diagnosis, files: &TaskFiles, texts: &RowTexts) -> Table {
-    // The numbers take about 72 characters.
-    let width = text_width(72);
+    // The numbers take about 83 characters.
+    let width = text_width(83);
     let mut table = plain_table();
-    table.set_header(["target", "prior", "irreducible", "whole pool", "now", "out of reach", "reached"]);
+    table.set_header(["target", "closeness", "reached", "out of reach", "prior", "now", "whole pool", "irreducible"]);
     for target in diagnosis.least_reachable().into_iter().take(LISTED) {
         table.add_row([
             cell(&texts.target_name(files, target.row, width)),
-            short(target.prior),
-            short(target.irreducible),
-            short(target.labelled),
-            short(target.now),
-            format!("{:.0} %", 100.0 * target.share_out_of_reach()),
+            diagnosis.closeness_of(target.row).map_or_else(|| "–".to_owned(), |closeness| format!("{closeness:.2}")),
             format!("{:.0} %", 100.0 * target.share_reached()),
+            format!("{:.0} %", 100.0 * target.share_out_of_reach()),
+            short(target.prior),
+            short(target.now),
+            short(target.labelled),
+            short(target.irreducible),
         ]);
     }
     for column in table.column_iter_mut().skip(1) {

@@ -1,6 +1,8 @@
 //! `homing experiment`: the paper's figures and tables, each under a name.
 
 #[cfg(feature = "train")]
+mod defaults;
+#[cfg(feature = "train")]
 mod grid;
 mod theory;
 
@@ -26,6 +28,7 @@ Examples:
 const RUN_EXAMPLES: &str = "\
 Examples:
   homing experiment run gp-rounds
+  homing experiment run defaults --quick
   homing experiment run mnist-main --quick --data data
   homing experiment run mine.toml --jobs 2 --out results";
 
@@ -95,6 +98,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 #[cfg(feature = "train")]
 fn of_grid(run: &Run) -> Result<()> {
+    if run.name == defaults::STUDY[0] {
+        return defaults::study(&run.grid.extent(run.out.as_deref(), run.seed));
+    }
     grid::run(&run.name, run.out.as_deref(), run.seed, &run.grid)
 }
 
@@ -113,6 +119,8 @@ fn list() -> Result<()> {
     for (name, shows) in grid::list()? {
         table.add_row([name, shows]);
     }
+    #[cfg(feature = "train")]
+    table.add_row(defaults::STUDY);
     table.add_rows(theory::PICTURES.map(|(name, shows, _)| [name, shows]));
     writeln!(terminal::stdout(), "{table}")?;
     Ok(())

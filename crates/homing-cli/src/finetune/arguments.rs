@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use clap::{Args, FromArgMatches};
 use homing_train::models::NetworkName;
 use homing_train::{
-    ChoosingSettings, DataSpec, LabelSource, LearningSettings, LessonEnd, NamedStrategy, NetworkSpec, RunSpec,
+    ChoosingSettings, DataSpec, LabelSource, LearningSettings, LessonEnd, NamedStrategy, NetworkSpec, RunSpec, Sigma,
     TaskSpec, models,
 };
 
@@ -143,9 +143,10 @@ struct ChoosingOptions {
     /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm.
     #[arg(long, value_name = "R")]
     noise_std: Option<f64>,
-    /// Condition on the picks of earlier rounds, instead of starting each round from the prior, as the paper does.
-    #[arg(long)]
-    condition: bool,
+    /// Whether to condition on the picks of earlier rounds; with =false, each round starts from the prior, as in the paper and
+    /// with a Laplace covariance.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    condition: Option<bool>,
 }
 
 #[derive(Args)]
@@ -200,6 +201,11 @@ fn class_share(text: &str) -> Result<(String, f64), String> {
 }
 
 impl DataOptions {
+    /// Whether any of the options is given.
+    pub fn any(&self) -> bool {
+        self.size.is_some() || self.label_column.is_some() || self.embedding_column.is_some()
+    }
+
     /// Returns the data set at `path` with these options.
     pub fn spec(&self, path: PathBuf) -> DataSpec {
         DataSpec {
@@ -265,15 +271,16 @@ impl TaskOptions {
 
 impl ChoosingOptions {
     fn settings(&self) -> Result<ChoosingSettings> {
+        let sigma = self.sigma.parse()?;
         Ok(ChoosingSettings {
             rounds: self.rounds,
             picks_per_round: self.picks_per_round,
             candidates: self.candidates.parse()?,
             targets_per_round: self.targets_per_round,
             embedding: self.embedding.parse()?,
-            sigma: self.sigma.parse()?,
+            sigma,
             noise_std: self.noise_std,
-            condition: self.condition,
+            condition: self.condition.unwrap_or(sigma == Sigma::Identity),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use homing_train::{LabelSource, LessonEnd, RunSpec};
+use homing_train::{LabelSource, LessonEnd, RunSpec, Sigma};
 
 /// Returns the arguments of a process; the data come last, after `--`.
 pub fn words(spec: &RunSpec) -> Vec<OsString> {
@@ -60,7 +60,9 @@ fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
     options.other("embedding", &choosing.embedding, &own.embedding);
     options.other("sigma", &choosing.sigma, &own.sigma);
     options.given("noise-std", choosing.noise_std.as_ref());
-    options.flag("condition", choosing.condition);
+    if choosing.condition != (choosing.sigma == Sigma::Identity) {
+        options.flag(if choosing.condition { "condition=true" } else { "condition=false" }, true);
+    }
     match &spec.labels {
         LabelSource::Data => {}
         LabelSource::Person => options.flag("ask", true),
@@ -126,6 +128,8 @@ mod tests {
              --pool-count 5 --thin-pool=3:0.8,a:b:0.25 --thin-targets=6:1 --rule ctl --against none --targets-per-round 4 \
              --embedding network-gradient:16 --sigma laplace-full --noise-std 0.1 --condition --labels=x.csv --model mlp:3,4 \
              --weights=w --epochs 3 --warm-start --learning-rate 0.5 --minibatch-size 8 --unweighted-loss --device torch",
+            "a.csv --task=1 --sigma laplace-full",
+            "a.csv --task=1 --condition=false",
             "a.csv --task=-1,2 --against ctl,random --ask --patience 2 --max-epochs 9 --learning-rate 1e-7",
         ];
         for line in lines {

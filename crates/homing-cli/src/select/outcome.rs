@@ -89,7 +89,8 @@ impl Outcome<'_> {
             number_format: pool.dtype().into(),
             targets_file: arguments.targets.as_deref().map(file_name),
             noise_is_default: arguments.model.noise_std.is_none(),
-            centred: arguments.model.center,
+            centred: task.pool.embeddings().is_centered(),
+            unit_length: task.pool.embeddings().is_normalized(),
             read_seconds: self.times.reading.as_secs_f64(),
             choose_seconds: self.times.choosing.as_secs_f64(),
             peak_memory_bytes: peak_memory_bytes(),
@@ -133,10 +134,11 @@ impl Outcome<'_> {
             Some(1) => " for one target".to_owned(),
             Some(targets) => format!(" for {} targets", grouped(targets)),
         };
-        let noise = match plan.noise {
+        let noise = match plan.noise.resolve(task) {
+            Noise::Relative(1.0) if task.kernel.is_linear() => " (the mean squared norm)".to_owned(),
             Noise::Relative(share) if task.kernel.is_linear() => format!(" ({share} × the mean squared norm)"),
             Noise::Relative(share) => format!(" ({share} × the mean prior variance)"),
-            Noise::Std(_) => String::new(),
+            _ => String::new(),
         };
         let ended = match selection.end_reason {
             EndReason::Gain => " It stopped because the next pick would add too little.",
@@ -150,7 +152,7 @@ impl Outcome<'_> {
             grouped(task.pool.rows()),
             plan.strategy.name(),
             short(selection.noise_var),
-            if task_is_centered(task) { ", the pool's mean subtracted" } else { "" },
+            preparation(task),
         )
     }
 
@@ -166,6 +168,13 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn task_is_centered(task: &Task<'_>) -> bool {
-    task.pool.embeddings().is_centered()
+/// Says how the rows were prepared.
+fn preparation(task: &Task<'_>) -> &'static str {
+    let rows = task.pool.embeddings();
+    match (rows.is_centered(), rows.is_normalized()) {
+        (true, true) => ", the pool's mean subtracted and rows scaled to unit length",
+        (true, false) => ", the pool's mean subtracted",
+        (false, true) => ", rows scaled to unit length",
+        (false, false) => "",
+    }
 }

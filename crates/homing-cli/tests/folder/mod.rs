@@ -31,6 +31,7 @@ impl Folder {
         Command::cargo_bin("homing")
             .unwrap()
             .current_dir(self.0.path())
+            .env("HOMING_CACHE", self.0.path().join("cache"))
             .args(arguments.split_whitespace())
             .output()
             .unwrap()

@@ -1,7 +1,7 @@
 //! Checks that a device makes the picks of the CPU, and measures how long selections take on it.
 //!
 //! `cargo bench -p homing-cuda` does both on the device `cuda:0`. Arguments choose parts: `check`, `time`, `upload`, and
-//! `1m`, `10m` or `50m` for the pools of the timings.
+//! `1m`, `10m`, `random` or `50m` for the pools of the timings.
 
 #![allow(missing_docs, clippy::disallowed_methods)]
 

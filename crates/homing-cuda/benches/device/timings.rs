@@ -54,7 +54,6 @@ pub fn selections(device: &Arc<Device>, kind: &Pool) {
         ("itl", 100, 1e-4),
         ("vtl", 100, 0.01),
         ("ctl", 100, 0.01),
-        ("undirected-itl", 100, 0.01),
         ("itl", 1000, 0.01),
     ] {
         let plan = Plan::default().strategy(rule.parse().expect("a rule")).count(count).noise(Noise::Relative(noise));

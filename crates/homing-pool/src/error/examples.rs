@@ -82,6 +82,7 @@ impl Error {
             UnclearRows { path: path(), pool: "other.json".into(), detail: "its parts contradict each other".to_owned() }
             NotRows { path: path(), found: "it holds one word".to_owned() }
             UnknownOutput { path: path() }
+            UnknownPoolOutput { path: path() }
             Write { path: path(), reason: "the disk is full".to_owned() }
             NoFolder { path: path() }
             PickedTwice { path: path(), row: 3 }

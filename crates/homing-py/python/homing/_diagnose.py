@@ -13,7 +13,7 @@ import numpy.typing as npt
 from homing import _homing, _inputs, _notebook
 from homing._files import check_output, files_of
 from homing._inputs import Embeddings, Rows
-from homing._task import TaskData
+from homing._task import TaskData, inputs_for
 from homing._settings import Inputs, check_model_inputs
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def diagnose(
     'This pool cannot teach 1 of 2 targets (1): with labels for every row, more than 50 % of its variance is left.'
     """
     check_model_inputs("diagnose", inputs)
-    task_data = TaskData(pool, targets, observed, inputs)
+    task_data = TaskData(pool, targets, observed, inputs_for(noise_std, inputs))
     if task_data.targets is None:
         raise ValueError("diagnose needs targets; give some")
     rows = _inputs.rows(picks, "picks", task_data.pool.rows).tolist()

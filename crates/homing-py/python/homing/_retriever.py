@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from homing import _inputs
 from homing._files import files_of
-from homing._task import TaskData
+from homing._task import TaskData, rows_as_given
 from homing._selection import Selection
 from homing._settings import Settings, check
 
@@ -135,7 +135,7 @@ class Retriever:
         if cancelled is not None and cancelled.is_set():
             raise CancelledError
         keep_going = (lambda _: not cancelled.is_set()) if cancelled and len(rows) > _LONG else False
-        task_data = TaskData(embeddings, np.ascontiguousarray(query), None, {})
+        task_data = TaskData(embeddings, np.ascontiguousarray(query), None, rows_as_given({}))
         task_data.files = self._index.files
         settings: dict[str, Any] = {**self.settings, "rule": self.rule}
         settings |= {"noise_std": float(np.sqrt(self.noise_var)), "threads": threads, "progress": keep_going}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from homing._inputs import Embeddings, Rows
-from homing._task import TaskData
+from homing._task import TaskData, inputs_for
 from homing._selection import Selection
 from homing._settings import Options, check, split
 
@@ -35,7 +35,8 @@ def select(
     rule
         The rule that chooses; :func:`homing.rules` lists all rules.
     noise_std
-        Noise ρ of a label; by default ρ² is 0.01 × the pool's mean squared norm.
+        Noise ρ of a label, in the units of the rows, which are then not scaled or centred by default. By default, ρ² is the
+        pool's mean squared norm for rows of unit length, and 0.01 × that for others.
     observed
         The examples that are already labelled: row numbers, a mask or a :class:`Selection`, whose rows are not picked again;
         embeddings; or a file of either, such as picks that the command wrote. The picks are conditioned on them.
@@ -54,5 +55,5 @@ def select(
     """
     check("select", options, Options)
     inputs, settings = split(options)
-    task_data = TaskData(pool, targets, observed, inputs)
+    task_data = TaskData(pool, targets, observed, inputs_for(noise_std, inputs))
     return task_data.select({"n": n, "rule": rule, "noise_std": noise_std, **settings})

@@ -16,7 +16,7 @@ from homing._files import files_of
 from homing._homing import Data
 from homing._inputs import Embeddings, Rows
 from homing._progress import Progress
-from homing._task import TaskData, column_of, observed_of
+from homing._task import TaskData, column_of, inputs_for, observed_of
 from homing._selection import Selection
 from homing._settings import Options, StopLike, check, split
 
@@ -59,7 +59,7 @@ class Selector:
         check("a Selector", options, Options, _ELSEWHERE)
         inputs, settings = split(options)
         self._pool = pool
-        self._inputs: dict[str, Any] = {**inputs}
+        self._inputs: dict[str, Any] = {**inputs_for(noise_std, inputs)}
         self._settings: dict[str, Any] = {"rule": rule, "noise_std": noise_std, **settings}
         # The columns are read now, because `update` may replace the table that has them.
         for name in ("groups", "costs"):

@@ -72,6 +72,17 @@ class TaskData:
         return Selection._of(core, self.files, self.table)
 
 
+def rows_as_given(inputs: Mapping[str, Any]) -> Any:
+    """Returns inputs that leave rows as they are, unless they ask for another preparation themselves."""
+    return {**inputs, "center": bool(inputs.get("center")), "normalize": bool(inputs.get("normalize"))}
+
+
+def inputs_for(noise_std: float | None, inputs: Mapping[str, Any]) -> Any:
+    """Returns the inputs of a selection with this noise. A given noise is in the units of the rows as they are."""
+    given = noise_std is not None or inputs.get("noise_vars") is not None
+    return rows_as_given(inputs) if given else inputs
+
+
 def _take_columns(table: Any, names: tuple[str, ...], given: dict[str, Any], columns: dict[str, Any]) -> None:
     """Replaces inputs that name columns of a table by these columns; names of columns of a file move to `columns`."""
     for name in names:

@@ -50,7 +50,8 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
         rule: str = "itl",
         noise_std: float | None = None,
         kernel: str | npt.NDArray[Any] = "linear",
-        center: bool = False,
+        center: bool | None = None,
+        normalize: bool | None = None,
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -59,6 +60,7 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
         self.noise_std = noise_std
         self.kernel = kernel
         self.center = center
+        self.normalize = normalize
         self.seed = seed
         self.threads = threads
 
@@ -79,6 +81,7 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
         all_options: Options = {
             "kernel": self.kernel,
             "center": self.center,
+            "normalize": self.normalize,
             "seed": self.seed,
             "threads": self.threads,
             "progress": False,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from homing import _homing, _inputs
 from homing._diagnose import Bounds
 from homing._inputs import Embeddings, Rows
-from homing._task import TaskData
+from homing._task import TaskData, rows_as_given
 from homing._settings import Inputs, check_model_inputs
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Model:
         **inputs: Unpack[Inputs],
     ) -> None:
         check_model_inputs("Model", inputs)
-        task_data = TaskData(pool, targets, None, inputs)
+        task_data = TaskData(pool, targets, None, rows_as_given(inputs))
         self._rows = task_data.pool.rows
         settings = {"noise_std": noise_std, "threads": threads}
         self._model = _homing.Model(task_data.task, self._row_numbers(observed), settings)

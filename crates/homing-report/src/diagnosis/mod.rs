@@ -4,4 +4,6 @@ mod page;
 mod words;
 
 pub use page::render;
-pub use words::{Names, checks, facts, guarantee, plain_advice, reach_note, verdict, warnings};
+pub use words::{
+    NATS, Names, checks, facts, guarantee, is_warning, plain_advice, prospects, reach_note, verdict, warnings,
+};

@@ -4,7 +4,7 @@ use homing::Task;
 use homing::diagnose::{Descent, Diagnosis, TargetReach, descent};
 use serde::Serialize;
 
-use super::words::{Names, checks, facts, guarantee, reach_note, verdict, warnings};
+use super::words::{NATS, Names, checks, facts, guarantee, is_warning, prospects, reach_note, verdict, warnings};
 use crate::text::grouped;
 use crate::{Axis, Chart, Fact, Result, chart_at, render_page};
 
@@ -29,6 +29,8 @@ struct DiagnosisPage {
     note: String,
     curves: Vec<Curve>,
     curves_note: String,
+    prospects: Vec<Fact>,
+    nats: &'static str,
     facts: Vec<Fact>,
     checks: Vec<Fact>,
 }
@@ -37,6 +39,8 @@ struct DiagnosisPage {
 #[derive(Serialize)]
 struct Row {
     name: String,
+    /// How near the target's nearest rows are, if the pool is large enough to tell.
+    closeness: Option<f64>,
     is_out_of_reach: bool,
     /// Share that the picks removed.
     removed: f64,
@@ -67,16 +71,16 @@ fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, descent: &Des
     let rows = task.pool.rows();
     let (row_name, target) = (names.row, names.target);
     let what = if diagnosis.picks > 0 { "the picks" } else { "the rows that ITL would pick" };
-    let any_out_of_reach = !diagnosis.out_of_reach().is_empty();
+    let is_warning = is_warning(diagnosis);
     let picks = if diagnosis.picks == 0 { String::new() } else { format!(" and {} picks", grouped(diagnosis.picks)) };
     let mut warnings = warnings(diagnosis, names.advice);
-    if any_out_of_reach {
+    if is_warning {
         warnings.insert(0, verdict(diagnosis, target));
     }
     DiagnosisPage {
         title: "What this pool can teach",
         version: env!("CARGO_PKG_VERSION"),
-        summary: if any_out_of_reach {
+        summary: if is_warning {
             format!("{} rows, {} targets{picks}", grouped(rows), grouped(diagnosis.targets.len()))
         } else {
             format!("{} {} rows{picks}.", verdict(diagnosis, target), grouped(rows))
@@ -88,7 +92,12 @@ fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, descent: &Des
         next_gain: diagnosis.next.map_or(0.0, |next| next.value),
         next_row: diagnosis.next.map_or_else(|| "every row has been picked".into(), |next| row_name(next.row)),
         guarantee: guarantee(diagnosis),
-        targets: diagnosis.least_reachable().into_iter().take(MAX_TARGETS).map(|t| row(t, target(t.row))).collect(),
+        targets: diagnosis
+            .least_reachable()
+            .into_iter()
+            .take(MAX_TARGETS)
+            .map(|t| row(t, target(t.row), diagnosis.closeness_of(t.row)))
+            .collect(),
         target_count: diagnosis.targets.len(),
         note: reach_note(diagnosis),
         curves: curves(diagnosis, descent, target),
@@ -97,17 +106,20 @@ fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, descent: &Des
              bound from the proof of Theorem 3.1: Var(f_x | y_B)·exp(2bΓ_n/κ) for the best b rows of the target’s Markov boundary \
              (Lemmas D.5 and D.6). A bound that equals the prior variance is uninformative."
         ),
+        prospects: prospects(diagnosis),
+        nats: NATS,
         facts: facts(diagnosis, row_name),
         checks: checks(diagnosis),
     }
 }
 
-fn row(target: &TargetReach, name: String) -> Row {
+fn row(target: &TargetReach, name: String, closeness: Option<f64>) -> Row {
     // The share out of reach may be an upper bound from a sample, which can overlap with the share that the picks removed.
     let removed = target.share_reached();
     let out_of_reach = target.share_out_of_reach().min(1.0 - removed);
     Row {
         name,
+        closeness,
         is_out_of_reach: target.is_out_of_reach(),
         removed,
         reducible: 1.0 - removed - out_of_reach,

@@ -1,6 +1,6 @@
 //! Sentences about a diagnosis: its verdict, its warnings, and each number with its meaning and its place in the paper.
 
-use homing::diagnose::{Advice, Diagnosis, NEAR, OUT_OF_REACH, Warning};
+use homing::diagnose::{Advice, Closeness, Diagnosis, NEAR, OUT_OF_REACH, Offer, Warning};
 
 use crate::Fact;
 use crate::text::{grouped, short};
@@ -86,7 +86,7 @@ fn sentence(warning: &Warning, diagnosis: &Diagnosis, advice: &dyn Fn(Advice) ->
     }
 }
 
-/// Says in one sentence which targets the pool cannot teach.
+/// Says in one sentence whether the pool has rows like the targets, and which targets it cannot teach.
 pub fn verdict(diagnosis: &Diagnosis, name: impl Fn(usize) -> String) -> String {
     let out_of_reach = diagnosis.out_of_reach();
     let (count, all) = (out_of_reach.len(), diagnosis.targets.len());
@@ -96,7 +96,38 @@ pub fn verdict(diagnosis: &Diagnosis, name: impl Fn(usize) -> String) -> String 
             2 => "both targets".into(),
             all => format!("all {} targets", grouped(all)),
         };
-        return format!("This pool can teach {targets}.");
+        let near = diagnosis.closeness.as_ref().map_or(0.0, Closeness::mean);
+        return match diagnosis.offer() {
+            None => format!("This pool can teach {targets}."),
+            Some(Offer::Rows) => match &*diagnosis.without_rows() {
+                [] => format!("This pool has rows like {targets} and can teach them (closeness {near:.2} of 1)."),
+                far => {
+                    let names: Vec<String> = far.iter().take(MAX_NAMED).map(|&target| name(target)).collect();
+                    let more = if far.len() > MAX_NAMED {
+                        format!(" and {} more", grouped(far.len() - MAX_NAMED))
+                    } else {
+                        String::new()
+                    };
+                    format!(
+                        "This pool has rows like most of the targets (closeness {near:.2} of 1), but none like {}{more}.",
+                        names.join(", ")
+                    )
+                }
+            },
+            Some(Offer::FewRows) => format!(
+                "This pool has few rows like the targets (closeness {near:.2} of 1), so picks will teach them only in part; add rows \
+                 of their kind."
+            ),
+            Some(Offer::NoRows) => format!(
+                "This pool has no rows like the targets (closeness {near:.2} of 1): picks from it will hardly teach them; add rows of \
+                 their kind, or check that the same model made both embeddings."
+            ),
+            Some(Offer::Chance) => {
+                "The rows of this pool resemble neither the targets nor one another more than chance would make \
+                                    them, so no choice among them will teach the targets; check the embeddings."
+                    .to_owned()
+            }
+        };
     }
     let names: Vec<String> = out_of_reach.iter().take(MAX_NAMED).map(|target| name(target.row)).collect();
     let more = if count > MAX_NAMED { format!(" and {} more", grouped(count - MAX_NAMED)) } else { String::new() };
@@ -116,7 +147,54 @@ pub fn verdict(diagnosis: &Diagnosis, name: impl Fn(usize) -> String) -> String 
     )
 }
 
-/// Lists the guarantees and the numbers from which they follow.
+/// Returns whether the verdict asks for action, so that it belongs among the warnings.
+pub fn is_warning(diagnosis: &Diagnosis) -> bool {
+    !diagnosis.out_of_reach().is_empty() || diagnosis.offer().is_some_and(|offer| offer != Offer::Rows)
+}
+
+/// Explains the unit of information.
+pub const NATS: &str =
+    "Information is in nats: 1 nat about a value divides the standard deviation of its prediction by 2.7.";
+
+/// Lists what the picks can do for the targets, and how near the pool's rows are to them.
+pub fn prospects(diagnosis: &Diagnosis) -> Vec<Fact> {
+    let prospect = diagnosis.prospect;
+    let fact = |name: &str, value: String, meaning: String| Fact {
+        name: name.into(),
+        value,
+        meaning,
+        kind: "measured",
+        place: "–",
+    };
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let mut facts = Vec::new();
+    if let Some(found) = &diagnosis.closeness {
+        facts.push(fact(
+            "closeness",
+            format!("{:.2}", found.mean()),
+            "1: the targets' nearest rows are as near to them as to other rows; 0: no nearer than chance would make them".into(),
+        ));
+        facts.push(fact(
+            "nearest rows",
+            format!("{:.2}", found.cosine),
+            format!(
+                "mean cosine of a target with its five nearest rows; {:.2} among those rows, {:.2} by chance",
+                found.among_rows, found.chance
+            ),
+        ));
+    }
+    let rows = prospect
+        .left_of_rows
+        .map_or_else(String::new, |left| format!("; for rows of the pool in place of the targets, {}", percent(left)));
+    facts.push(fact(
+        &format!("left after {} picks", grouped(prospect.count)),
+        percent(prospect.left),
+        format!("of the targets' variance; after as many random rows, {}{rows}", percent(prospect.left_by_random)),
+    ));
+    facts
+}
+
+/// Lists the guarantees and the numbers from which they follow. Bounds that say nothing are left out.
 pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
     let (n, batch) = (diagnosis.picks, diagnosis.batch.len());
     let what = batch_name(diagnosis);
@@ -161,15 +239,17 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
             if gamma.is_exact() { "exact" } else { "greedy and bound" },
             "§2",
         ),
-        fact(
+    ];
+    if kappa.is_exact() || kappa.lower >= 0.01 {
+        facts.push(fact(
             format!("κ_{batch}"),
             between(kappa.lower, kappa.upper),
-            ratio_meaning(diagnosis, what),
+            format!("submodularity ratio of {what}"),
             if kappa.is_exact() { "exact" } else { "bound … sample" },
             "Eq. 5",
-        ),
-        guarantee(diagnosis),
-    ];
+        ));
+    }
+    facts.push(guarantee(diagnosis));
     if n > 0 {
         let bound = gamma.upper / batch as f64;
         facts.push(fact(
@@ -180,19 +260,8 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
             "Eq. 7",
         ));
     }
-    facts.push(theorem(diagnosis));
+    facts.extend(theorem(diagnosis));
     facts
-}
-
-/// Says what κ is, and why its lower bound is uninformative if it is close to zero.
-fn ratio_meaning(diagnosis: &Diagnosis, what: &str) -> String {
-    let ratio = diagnosis.ratio;
-    if ratio.is_exact() || ratio.lower >= 0.01 {
-        return format!("submodularity ratio of {what}");
-    }
-    format!(
-        "submodularity ratio of {what}; the lower bound is uninformative because some row says too little about the targets"
-    )
 }
 
 fn batch_name(diagnosis: &Diagnosis) -> &'static str {
@@ -215,18 +284,18 @@ pub fn guarantee(diagnosis: &Diagnosis) -> Fact {
     Fact { name: "guarantee".into(), value, meaning, kind: "bound", place }
 }
 
-fn theorem(diagnosis: &Diagnosis) -> Fact {
+/// Returns the bound of Theorem 3.1, unless it exceeds the variance of every target.
+fn theorem(diagnosis: &Diagnosis) -> Option<Fact> {
     let n = diagnosis.batch.len().max(1);
-    let reducible = homing::theory::reducible_bound(&diagnosis.constants, diagnosis.capacity.upper, n);
-    let (value, meaning) = match reducible {
-        None => ("unknown".to_owned(), "the pool is too large to compute λ_min(K_SS)".to_owned()),
-        Some(bound) if !bound.is_finite() => (
-            "infinite".to_owned(),
-            "the pool's rows are linearly dependent (λ_min(K_SS) = 0), so the theorem gives no bound".to_owned(),
-        ),
-        Some(bound) => (short(bound), "upper bound on σ²_n − η²_S if the pool is among the targets".to_owned()),
-    };
-    Fact { name: format!("C·γ_{n}/√{n}"), value, meaning, kind: "bound", place: "Thm. 3.1" }
+    let bound = homing::theory::reducible_bound(&diagnosis.constants, diagnosis.capacity.upper, n)?;
+    let largest = diagnosis.targets.iter().map(|target| target.prior).fold(0.0, f64::max);
+    (bound < largest).then(|| Fact {
+        name: format!("C·γ_{n}/√{n}"),
+        value: short(bound),
+        meaning: "upper bound on σ²_n − η²_S if the pool is among the targets".to_owned(),
+        kind: "bound",
+        place: "Thm. 3.1",
+    })
 }
 
 /// Lists the checks of noise, scale and duplicates.

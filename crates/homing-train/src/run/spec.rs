@@ -134,7 +134,7 @@ impl RunSpec {
                 embedding: EmbeddingKind::LastLayer,
                 sigma: Sigma::Identity,
                 noise_std: None,
-                condition: false,
+                condition: true,
             },
             labels: LabelSource::Data,
             network: NetworkSpec { name: None, weights: None, learning_rate: None, device: "cpu".into() },

@@ -44,7 +44,18 @@ pub(crate) fn norm_sq(x: &[f64]) -> f64 {
     dot(x, x)
 }
 
+/// Computes ‖x‖ without overflow or underflow of its square.
+pub(crate) fn norm(x: &[f64]) -> f64 {
+    let most = x.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    if most == 0.0 || !most.is_finite() {
+        return most;
+    }
+    most * norm_sq(&x.iter().map(|x| x / most).collect::<Vec<_>>()).sqrt()
+}
+
 /// y += a·x.
+#[allow(clippy::inline_always)] // as for `dot`
+#[inline(always)]
 pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;
@@ -136,6 +147,13 @@ mod tests {
             let want: f64 = x.iter().zip(&y).map(|(a, b)| a * b).sum();
             assert_eq!(dot(&x, &y), want, "small integers are exact");
         }
+    }
+
+    #[test]
+    fn a_norm_whose_square_overflows_or_underflows() {
+        assert!((norm(&[3e200, -4e200]) / 5e200 - 1.0).abs() < 1e-15);
+        assert!((norm(&[3e-200, 4e-200]) / 5e-200 - 1.0).abs() < 1e-15);
+        assert_eq!(norm(&[0.0, 0.0]), 0.0);
     }
 
     #[test]

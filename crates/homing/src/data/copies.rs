@@ -9,7 +9,7 @@ use crate::base::algebra::dot;
 use crate::{Embeddings, Points, Result};
 
 /// Rows that one thread processes at a time.
-const SHARE: usize = 256;
+const SHARE: usize = 64;
 
 /// Copies of rows, row-major, in the narrowest format that holds them exactly.
 #[derive(Clone)]

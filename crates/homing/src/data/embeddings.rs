@@ -6,6 +6,7 @@ use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use rayon::prelude::*;
 
+use crate::base::algebra::{norm, norm_sq};
 use crate::shard::Carrier;
 use crate::{Error, Interrupt, Result, RowSource};
 
@@ -128,8 +129,8 @@ impl<'a> From<&'a dyn RowSource> for StoredValues<'a> {
 
 /// A view of `rows × dim` embeddings. Copying the view copies no data.
 ///
-/// Rows are read as f64, whatever their format, and the offset is subtracted if there is one (see
-/// [`Embeddings::centered`]).
+/// Rows are read as f64, whatever their format. The offset is subtracted if there is one (see [`Embeddings::centered`]), and
+/// then the row is scaled to unit length if that is wanted (see [`Embeddings::normalized`]).
 ///
 /// ```
 /// use homing::Embeddings;
@@ -148,6 +149,7 @@ pub struct Embeddings<'a> {
     values: StoredValues<'a>,
     dim: usize,
     offset: Option<&'a [f64]>,
+    is_normalized: bool,
     interrupt: Option<&'a Interrupt>,
 }
 
@@ -161,13 +163,32 @@ impl<'a> Embeddings<'a> {
         if !values.len().is_multiple_of(dim) {
             return Err(Error::Ragged { len: values.len(), dim });
         }
-        Ok(Self { values, dim, offset: None, interrupt: None })
+        Ok(Self { values, dim, offset: None, is_normalized: false, interrupt: None })
     }
 
     /// Returns a view of the same rows with `offset` subtracted from each, for example the pool's mean.
     pub fn centered(self, offset: &'a [f64]) -> Self {
         assert_eq!(offset.len(), self.dim, "an offset has as many numbers as a row");
         Self { offset: Some(offset), ..self }
+    }
+
+    /// Returns a view of the same rows, each scaled to unit length after the offset is subtracted. A row of zeros stays one.
+    ///
+    /// ```
+    /// use homing::Embeddings;
+    ///
+    /// let pool = [3.0f32, 4.0, 0.0, 0.0];
+    /// let view = Embeddings::new(&pool, 2)?.normalized();
+    /// assert_eq!((view.row(0), view.row(1)), (vec![0.6, 0.8], vec![0.0, 0.0]));
+    /// # Ok::<(), homing::Error>(())
+    /// ```
+    pub fn normalized(self) -> Self {
+        Self { is_normalized: true, ..self }
+    }
+
+    /// Returns a view of the same rows at their own lengths.
+    pub(crate) fn unscaled(self) -> Self {
+        Self { is_normalized: false, ..self }
     }
 
     /// Returns a view of the same rows. Work that reads them ends once `interrupt` is set.
@@ -187,6 +208,16 @@ impl<'a> Embeddings<'a> {
     /// Returns whether an offset is subtracted.
     pub fn is_centered(&self) -> bool {
         self.offset.is_some()
+    }
+
+    /// Returns whether rows are scaled to unit length.
+    pub fn is_normalized(&self) -> bool {
+        self.is_normalized
+    }
+
+    /// Returns whether rows are read as they are stored.
+    fn is_plain(&self) -> bool {
+        self.offset.is_none() && !self.is_normalized
     }
 
     /// Returns the number of rows.
@@ -215,10 +246,14 @@ impl<'a> Embeddings<'a> {
                 }
             }
         }
+        if self.is_normalized {
+            out.chunks_exact_mut(self.dim).for_each(scale_to_unit);
+        }
     }
 
-    /// Writes a range of columns of one row to `out`.
+    /// Writes a range of columns of one row to `out`. Rows must not be scaled, because that needs all of their columns.
     pub(crate) fn read_part(&self, row: usize, columns: Range<usize>, out: &mut [f64]) {
+        debug_assert!(!self.is_normalized, "a part of a row does not tell its length");
         self.check_interrupt();
         let start = row * self.dim;
         self.values.write_f64(start + columns.start..start + columns.end, out);
@@ -239,7 +274,7 @@ impl<'a> Embeddings<'a> {
     /// Returns the carrier that can compute on the rows where they lie, if there is one.
     pub(crate) fn carrier(&self) -> Option<&'a dyn Carrier> {
         match self.values {
-            StoredValues::Source(source) if self.offset.is_none() => source.carrier(),
+            StoredValues::Source(source) if self.is_plain() => source.carrier(),
             _ => None,
         }
     }
@@ -258,7 +293,7 @@ impl<'a> Embeddings<'a> {
         'a: 'b,
     {
         self.check_interrupt();
-        if let (StoredValues::F32(v), None) = (self.values, self.offset) {
+        if let (StoredValues::F32(v), true) = (self.values, self.is_plain()) {
             return &v[range.start * self.dim..range.end * self.dim];
         }
         let buffer = &mut buffer[..range.len() * self.dim];
@@ -269,7 +304,7 @@ impl<'a> Embeddings<'a> {
     /// Writes the rows in `range` to `out` as f32.
     fn read_f32(&self, range: Range<usize>, out: &mut [f32]) {
         self.check_interrupt();
-        if self.offset.is_none() {
+        if self.is_plain() {
             return self.values.write_f32(range.start * self.dim..range.end * self.dim, out);
         }
         let mut rows = vec![0.0; out.len()];
@@ -279,7 +314,7 @@ impl<'a> Embeddings<'a> {
 
     /// Returns whether f32 holds every row exactly.
     pub(crate) fn fits_f32(&self) -> bool {
-        self.offset.is_none()
+        self.is_plain()
             && match self.values {
                 StoredValues::F64(_) => false,
                 StoredValues::F32(_) | StoredValues::F16(_) | StoredValues::Bf16(_) => true,
@@ -311,6 +346,9 @@ impl<'a> Embeddings<'a> {
 
     /// Returns the number in row `row` and column `column`.
     pub fn entry(&self, row: usize, column: usize) -> f64 {
+        if self.is_normalized {
+            return self.row(row)[column];
+        }
         let at = row * self.dim + column;
         let value = match self.values {
             StoredValues::F32(v) => f64::from(v[at]),
@@ -366,6 +404,16 @@ impl<'a> Embeddings<'a> {
     }
 }
 
+/// Scales a row to unit length, unless it is zero.
+pub(crate) fn scale_to_unit(row: &mut [f64]) {
+    let square = norm_sq(row);
+    // Squares of other rows may have overflowed or lost digits.
+    let norm = if (1e-200..1e200).contains(&square) { square.sqrt() } else { norm(row) };
+    if norm > 0.0 && norm.is_finite() {
+        row.iter_mut().for_each(|x| *x /= norm);
+    }
+}
+
 /// Reads all rows in blocks by `read`, applies `f` to each (the number of its first row, and its values), and returns the
 /// results in order.
 pub(crate) fn map_blocks<T: Send>(
@@ -416,6 +464,24 @@ mod tests {
             assert_eq!(view.row(1), want[2..]);
             assert_eq!(view.mean(), [0.75, 1.0]);
         }
+    }
+
+    #[test]
+    fn rows_of_unit_length_in_every_way_of_reading() {
+        let values = [3.0f32, 5.0, 1.0, 1.0, 1.0, 3.0];
+        let offset = [1.0, 1.0];
+        let view = Embeddings::new(&values, 2).unwrap().centered(&offset).normalized();
+        let want = [[2.0 / 20f64.sqrt(), 4.0 / 20f64.sqrt()], [0.0, 0.0], [0.0, 1.0]];
+        let mut buffer = [0.0; 6];
+        let single = view.block_f32(0..3, &mut buffer).to_vec();
+        for (row, want) in want.iter().enumerate() {
+            for (column, want) in want.iter().enumerate() {
+                assert!((view.row(row)[column] - want).abs() < 1e-15);
+                assert!((view.entry(row, column) - want).abs() < 1e-15);
+                assert!((f64::from(single[2 * row + column]) - want).abs() < 1e-7);
+            }
+        }
+        assert!(!view.fits_f32());
     }
 
     #[test]

@@ -3,4 +3,5 @@
 pub(crate) mod copies;
 pub(crate) mod embeddings;
 pub(crate) mod points;
+pub(crate) mod preparation;
 pub(crate) mod source;

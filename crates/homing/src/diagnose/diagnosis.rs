@@ -1,16 +1,19 @@
 //! All numbers of a diagnosis: what a pool can teach about some targets, what picks have achieved, and what is guaranteed.
 
-use super::{Duplicates, NoiseFit, Scale, duplicates, fit_noise, scale};
+use super::{Closeness, Duplicates, NoiseFit, Offer, Prospect, Scale, closeness, duplicates, fit_noise, scale};
 use crate::base::setters::setters;
 use crate::select::select;
 use crate::theory::{
     Boundary, Capacity, Constants, Model, Objective, Ratio, TrajectoryPoint, boundary, capacity, reach,
     submodularity_ratio, trajectory,
 };
-use crate::{Error, Noise, Plan, Result, SpanCoordinates, Task};
+use crate::{Error, Noise, Plan, Preparation, Result, SpanCoordinates, Task};
 
 /// Share of its variance above which a target is out of reach: more than this is left even if the whole pool is labelled.
 pub const OUT_OF_REACH: f64 = 0.5;
+
+/// Closeness below which a single target has no rows like it. Single targets vary more than their mean.
+const FAR: f64 = 0.4;
 
 /// Number of targets whose trajectory is computed.
 const SHOWN: usize = 12;
@@ -177,6 +180,13 @@ pub struct Diagnosis {
     pub scale: Scale,
     /// Exact and near duplicates in the pool.
     pub duplicates: Duplicates,
+    /// Whether the pool has rows like the targets; `None` for a pool of fewer than 100 rows.
+    pub closeness: Option<Closeness>,
+    /// What the batch does for the targets.
+    pub prospect: Prospect,
+    /// Whether rows could be centred, and the study of the defaults found that centring helps: under the linear kernel, for a
+    /// pool of at least 100 rows that is not yet centred.
+    pub may_center: bool,
     /// Noise estimated from the values.
     pub fit: Option<NoiseFit>,
 }
@@ -194,9 +204,12 @@ impl Diagnosis {
             return Err(Error::NothingToDiagnose);
         }
         progress("reading the pool");
+        let resolved = noise.resolve(&task);
+        let usual = Preparation::usual("linear", task.pool.rows(), true);
+        let may_center = usual.center && task.kernel.is_linear() && !task.pool.embeddings().is_centered();
         let span = SpanCoordinates::of(&task)?;
         let task = span.as_ref().map_or(task, |span| span.task(&task));
-        let start = Model::new(task, noise)?;
+        let start = Model::new(task, resolved)?;
         let after = start.given(picks)?;
         progress("what the whole pool can teach");
         let reach = reach(&start)?;
@@ -216,6 +229,10 @@ impl Diagnosis {
         let capacity = capacity(&start, batch.len())?;
         progress("submodularity ratio");
         let ratio = submodularity_ratio(&start, &batch, seed)?;
+        progress("rows like the targets");
+        let targets = task.targets.expect("targets were checked above");
+        let closeness = closeness(task.pool, targets, task.kernel, seed);
+        let prospect = Prospect::new(&start, &batch, seed)?;
         progress("duplicates, scale and noise");
         Ok(Self {
             targets: (0..prior.len()).map(target).collect(),
@@ -231,12 +248,35 @@ impl Diagnosis {
             ratio,
             constants: Constants::of(&start),
             noise_var: start.noise_var(),
-            noise_is_default: matches!(noise, Noise::Relative(_)),
-            scale: scale(task.pool, task.targets.expect("targets were checked above"), task.kernel),
+            noise_is_default: !matches!(noise, Noise::Std(_)),
+            scale: scale(task.pool, targets, task.kernel),
             duplicates: duplicates(task.pool, task.kernel, seed),
             fit: values.map(|values| fit_noise(task.kernel, task.pool, values, seed)).transpose()?,
+            closeness,
+            prospect,
+            may_center,
             batch,
         })
+    }
+
+    /// Says what the pool offers to the targets, if it has enough rows to tell.
+    pub fn offer(&self) -> Option<Offer> {
+        self.closeness.as_ref().map(Closeness::offer)
+    }
+
+    /// Returns the targets that have no rows like them, although the pool has rows like the targets as a whole: first those
+    /// whose nearest rows are farthest.
+    pub fn without_rows(&self) -> Vec<usize> {
+        let mut far: Vec<_> =
+            self.closeness.iter().flat_map(|found| &found.targets).filter(|target| target.closeness < FAR).collect();
+        far.sort_by(|a, b| a.closeness.total_cmp(&b.closeness).then(a.row.cmp(&b.row)));
+        far.into_iter().map(|target| target.row).collect()
+    }
+
+    /// Returns how close a target's nearest rows are, if it was looked at.
+    pub fn closeness_of(&self, target: usize) -> Option<f64> {
+        let found = &self.closeness.as_ref()?.targets;
+        found.iter().find(|one| one.row == target).map(|one| one.closeness)
     }
 
     /// Returns the targets that the pool cannot teach.
@@ -253,7 +293,11 @@ impl Diagnosis {
     /// Returns all targets, starting with those that the pool teaches least.
     pub fn least_reachable(&self) -> Vec<&TargetReach> {
         let mut order: Vec<&TargetReach> = self.targets.iter().collect();
-        let key = |target: &TargetReach| (target.share_out_of_reach(), 1.0 - target.share_reached());
+        let far = |target: &TargetReach| 1.0 - self.closeness_of(target.row).unwrap_or(1.0);
+        let key = |target: &TargetReach| {
+            let unreachable = if target.is_out_of_reach() { target.share_out_of_reach() } else { 0.0 };
+            (unreachable + far(target), target.share_out_of_reach() - target.share_reached())
+        };
         let decreasing = |(a, x): (f64, f64), (b, y): (f64, f64)| b.total_cmp(&a).then(y.total_cmp(&x));
         order.sort_by(|a, b| decreasing(key(a), key(b)).then(a.row.cmp(&b.row)));
         order

@@ -34,7 +34,8 @@ pub struct NoiseFit {
 /// B.2).
 ///
 /// `values` has one number per row and column: one column for a regression, one per class (1 or 0) for labels. Columns are
-/// centred first. If there are more than 1,024 rows, a random sample of 1,024 is used.
+/// centred first. Rows whose values are all NaN have no label yet and are skipped. If more than 1,024 rows are left, a random
+/// sample of 1,024 is used.
 ///
 /// ```
 /// use homing::diagnose::fit_noise;
@@ -52,10 +53,15 @@ pub fn fit_noise(kernel: &dyn Kernel, points: Points<'_>, values: &[f64], seed: 
         return Err(Error::Length { what: "values", got: values.len(), expected: rows });
     }
     let columns = values.len() / rows;
-    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-        return Err(Error::NotFinite { what: "values", row: at / columns });
+    let of_row = |row: &usize| &values[row * columns..(row + 1) * columns];
+    let known: Vec<usize> = (0..rows).filter(|row| !of_row(row).iter().all(|value| value.is_nan())).collect();
+    if let Some(&row) = known.iter().find(|row| !of_row(row).iter().all(|value| value.is_finite())) {
+        return Err(Error::NotFinite { what: "values", row });
     }
-    let chosen = sample_rows(rows, MOST_ROWS, seed);
+    if known.is_empty() {
+        return Err(Error::NotFinite { what: "values", row: 0 });
+    }
+    let chosen: Vec<usize> = sample_rows(known.len(), MOST_ROWS, seed).into_iter().map(|at| known[at]).collect();
     let spectrum =
         Spectrum::new(kernel, &points.gather(&chosen), points.dim(), |i, c| values[chosen[i] * columns + c], columns)?;
     let [low, high] = SHARES.map(|share| (share * spectrum.mean_var()).ln());

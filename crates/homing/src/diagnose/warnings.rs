@@ -98,7 +98,7 @@ impl Diagnosis {
         if self.scale.max_var > 100.0 * self.scale.median_var && self.scale.median_var > 0.0 {
             warnings.push(Warning::LargeRow);
         }
-        if self.scale.common_share > 0.5 {
+        if self.scale.common_share > 0.5 && self.may_center {
             warnings.push(Warning::CommonMean(self.scale.common_share));
         }
         if self.scale.zero_rows > 0 {

@@ -1,4 +1,5 @@
-//! The engines that make picks: [`plain`] takes one pass per pick, [`speculative`] and [`dual`] make many picks per pass.
+//! The engines that make picks: [`plain`] takes one pass per pick, [`speculative`], [`dual`]
+//! and [`turns`] make many picks per pass.
 //!
 //! All of them share the formulas in [`numbers`] and the comparisons in [`order`], so they make the same picks.
 
@@ -11,4 +12,5 @@ pub(crate) mod scoring;
 pub(crate) mod setup;
 pub(crate) mod speculative;
 pub(crate) mod stochastic;
+pub(crate) mod turns;
 pub(crate) mod work;

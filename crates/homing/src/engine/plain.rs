@@ -33,6 +33,7 @@ struct BlockNumbers {
     std_cov: Vec<f64>,
     nearest_sq: Vec<f64>,
     cosine: Vec<f64>,
+    turn_cosine: Vec<f64>,
     data_columns: WhitenedColumns,
     joint_columns: WhitenedColumns,
     prior_columns: WhitenedColumns,
@@ -51,6 +52,8 @@ struct PassFunctionals {
     std_cov: Option<Functional>,
     /// Picks without conditioning, and k(j, j).
     nearest: Vec<(Functional, f64)>,
+    /// The target whose turn it is, without conditioning, divided by its prior standard deviation.
+    turn: Option<Functional>,
 }
 
 /// The numbers of all candidates.
@@ -155,12 +158,13 @@ impl<'a> Tracker<'a> {
                 vars.map(|var| if var > LEAST_VAR { weight / var.sqrt() } else { 0.0 }).collect();
             self.prior.functional(&coefficients, &targets.points, &mut WhitenedColumns::default())
         });
+        let turn = self.turn();
         let std_cov = self.standardised();
         let sq_cov = self.sq_cov_root();
         let wants = self.wants;
         self.scan(|tracker, rows, block| {
             let (len, dim) = (block.len, tracker.pool.dim());
-            if wants.nearest || wants.cosine {
+            if wants.nearest || wants.cosine || wants.turn_cosine {
                 block.prior_var = tracker.kernel.vars(rows, dim);
             }
             if wants.var {
@@ -181,12 +185,25 @@ impl<'a> Tracker<'a> {
             if let Some(functional) = &cosine {
                 block.cosine = vec![0.0; len];
                 tracker.prior.scan(functional, rows, &mut block.prior_columns, &mut block.cosine);
-                for (cosine, &var) in block.cosine.iter_mut().zip(&block.prior_var) {
-                    *cosine = if var > LEAST_VAR { *cosine / var.sqrt() } else { 0.0 };
-                }
+                divide_by_std(&mut block.cosine, &block.prior_var);
+            }
+            if let Some(functional) = &turn {
+                tracker.scan_turn(functional, rows, block);
             }
         });
         self.recover();
+    }
+
+    /// Returns the functional of the target whose turn it is, without conditioning.
+    fn turn(&self) -> Option<Functional> {
+        let targets = self.targets.as_ref().filter(|_| self.wants.turn_cosine)?;
+        Some(cosine_with(&self.prior, self.kernel, targets.whose_turn()))
+    }
+
+    fn scan_turn(&self, functional: &Functional, rows: &[f64], block: &mut BlockNumbers) {
+        block.turn_cosine.resize(block.len, 0.0);
+        self.prior.scan(functional, rows, &mut block.prior_columns, &mut block.turn_cosine);
+        divide_by_std(&mut block.turn_cosine, &block.prior_var);
     }
 
     /// Returns the data for VTL's numerator.
@@ -216,6 +233,10 @@ impl<'a> Tracker<'a> {
             functionals.joint = Some(joint.observe(&x, noise_var));
         }
         functionals.std_cov = self.standardised();
+        if let Some(targets) = self.targets.as_mut().filter(|_| self.wants.turn_cosine) {
+            targets.turns += 1;
+            functionals.turn = self.turn();
+        }
         if self.wants.nearest {
             functionals.nearest.push(self.itself(&x));
         }
@@ -272,6 +293,9 @@ impl<'a> Tracker<'a> {
             }
             if let Some(functional) = &functionals.std_cov {
                 tracker.data.scan(functional, rows, &mut block.data_columns, &mut block.std_cov);
+            }
+            if let Some(functional) = &functionals.turn {
+                tracker.scan_turn(functional, rows, block);
             }
             for (functional, var) in &functionals.nearest {
                 tracker.prior.scan(functional, rows, &mut block.prior_columns, &mut g);
@@ -348,6 +372,7 @@ impl<'a> Tracker<'a> {
                 prior_var: at(&block.prior_var, i),
                 nearest_sq: block.nearest_sq.get(i).copied(),
                 cosine: at(&block.cosine, i),
+                turn_cosine: at(&block.turn_cosine, i),
                 probabilities: &probabilities[i * classes..(i + 1) * classes],
                 ..candidate(var, joint_var, sq_cov, at(&block.std_cov, i), noise_var(row))
             };
@@ -384,6 +409,21 @@ fn recover(
         for (i, number) in list(block).iter_mut().enumerate().filter(|(_, number)| number.is_lost()) {
             *number = Variance::fresh(compute(&pool.row(start + i)));
         }
+    }
+}
+
+/// Returns f_a / √k(a, a), whose covariances with rows are their cosines with a, once they are divided by the rows' standard
+/// deviations.
+pub(crate) fn cosine_with(prior: &Law<'_>, kernel: &dyn Kernel, a: &[f64]) -> Functional {
+    let var = kernel.var(a);
+    let coefficient = if var > LEAST_VAR { 1.0 / var.sqrt() } else { 0.0 };
+    prior.functional(&[coefficient], a, &mut WhitenedColumns::default())
+}
+
+/// Divides covariances with the rows by the rows' prior standard deviations. Rows without variance get zero.
+pub(crate) fn divide_by_std(covs: &mut [f64], prior_vars: &[f64]) {
+    for (cov, &var) in covs.iter_mut().zip(prior_vars) {
+        *cov = if var > LEAST_VAR { *cov / var.sqrt() } else { 0.0 };
     }
 }
 

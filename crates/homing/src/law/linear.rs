@@ -110,6 +110,13 @@ impl LinearLaw {
 
     /// Splits φ into its coordinates along V and the rest.
     fn split(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        pulp::Arch::new().dispatch(|| self.split_in_vectors(x))
+    }
+
+    /// The same, for loops that are compiled for the vectors of this machine.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn split_in_vectors(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let coordinates: Vec<f64> = (0..self.shrink.len()).map(|j| dot(self.column(j), x)).collect();
         let mut rest = x.to_vec();
         for (j, c) in coordinates.iter().enumerate() {
@@ -143,9 +150,11 @@ impl LinearLaw {
         for (j, (c, shrink)) in coordinates.iter().zip(&self.shrink).enumerate() {
             axpy(c * shrink, self.column(j), &mut weights);
         }
-        for step in &self.steps {
-            axpy(-dot(&step.weights, phi) / step.total, &step.weights, &mut weights);
-        }
+        pulp::Arch::new().dispatch(|| {
+            for step in &self.steps {
+                axpy(-dot(&step.weights, phi) / step.total, &step.weights, &mut weights);
+            }
+        });
         weights
     }
 
@@ -165,9 +174,11 @@ impl LinearLaw {
     }
 
     fn after_steps(&self, x: &[f64], base: f64) -> Variance {
-        let value = self.steps.iter().fold(base, |v, step| {
-            let g = dot(&step.weights, x);
-            v - g * g / step.total
+        let value = pulp::Arch::new().dispatch(|| {
+            self.steps.iter().fold(base, |v, step| {
+                let g = dot(&step.weights, x);
+                v - g * g / step.total
+            })
         });
         Variance { value, scale: base }
     }

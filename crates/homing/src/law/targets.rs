@@ -12,12 +12,14 @@ pub(crate) struct Targets {
     pub dim: usize,
     pub vars: Vec<Variance>,
     pub columns: WhitenedColumns,
+    /// Number of targets that have had their turn, for a rule that serves one target after the other.
+    pub turns: usize,
 }
 
 impl Targets {
     pub fn new(points: Vec<f64>, dim: usize, data: &mut Law<'_>) -> Self {
         let vars = points.chunks_exact(dim).map(|a| Variance::fresh(data.var(a))).collect();
-        Self { points: points.into(), dim, vars, columns: WhitenedColumns::default() }
+        Self { points: points.into(), dim, vars, columns: WhitenedColumns::default(), turns: 0 }
     }
 
     /// Returns the same targets under another law.
@@ -27,6 +29,12 @@ impl Targets {
 
     pub fn iter(&self) -> impl Iterator<Item = &[f64]> {
         self.points.chunks_exact(self.dim)
+    }
+
+    /// Returns the target whose turn it is.
+    pub fn whose_turn(&self) -> &[f64] {
+        let a = self.turns % self.vars.len();
+        &self.points[a * self.dim..(a + 1) * self.dim]
     }
 
     /// Returns the covariances with a functional of `data`.

@@ -9,6 +9,7 @@ mod least_confidence;
 mod max_dist;
 mod max_entropy;
 mod max_margin;
+mod nearest_each;
 mod proportional;
 pub(crate) mod strategy;
 mod uncertainty;
@@ -26,6 +27,7 @@ pub use least_confidence::LeastConfidence;
 pub use max_dist::MaxDist;
 pub use max_entropy::MaxEntropy;
 pub use max_margin::MaxMargin;
+pub use nearest_each::NearestEach;
 pub use proportional::DistanceSquared;
 pub use uncertainty::Uncertainty;
 pub use undirected_itl::UndirectedItl;
@@ -279,6 +281,8 @@ pub struct Wants {
     pub nearest: bool,
     /// Whether the rule reads [`Candidate::cosine`].
     pub cosine: bool,
+    /// Whether the rule reads [`Candidate::turn_cosine`].
+    pub turn_cosine: bool,
     /// Whether the rule reads [`Candidate::probabilities`].
     pub probabilities: bool,
 }
@@ -286,12 +290,17 @@ pub struct Wants {
 impl Wants {
     /// Returns whether the rule reads only variances and covariances given D, which the drafting engines maintain.
     pub(crate) fn is_conditional(self) -> bool {
-        self.var && !self.nearest && !self.cosine && !self.probabilities
+        self.var && !self.nearest && !self.cosine && !self.turn_cosine && !self.probabilities
+    }
+
+    /// Returns whether the rule reads only the cosine with the target whose turn it is.
+    pub(crate) fn is_turn_only(self) -> bool {
+        self == Self { turn_cosine: true, ..Self::default() }
     }
 
     /// Returns whether the rule needs targets.
     pub fn targets(&self) -> bool {
-        self.var_given_targets.is_some() || self.sq_cov || self.std_cov || self.cosine
+        self.var_given_targets.is_some() || self.sq_cov || self.std_cov || self.cosine || self.turn_cosine
     }
 }
 
@@ -329,6 +338,9 @@ pub struct Candidate<'a> {
     pub nearest_sq: Option<f64>,
     /// Mean cosine of x with the targets, before any observation.
     pub cosine: f64,
+    /// Cosine of x with one target: that of the first pick is the first target, that of the next pick the next one, and
+    /// after the last target follows the first again.
+    pub turn_cosine: f64,
     /// Class probabilities p(x).
     pub probabilities: &'a [f64],
     /// Noise variance ρ²(x) of an observation at x.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::rules::{
     Cosine, Ctl, DistanceSquared, InformationDensity, Itl, ItlValue, LeastConfidence, MaxDist, MaxEntropy, MaxMargin,
-    Rule, TargetNoise, Uncertainty, UndirectedItl, Uniform, Vtl, Wants,
+    NearestEach, Rule, TargetNoise, Uncertainty, UndirectedItl, Uniform, Vtl, Wants,
 };
 use crate::{Error, Result};
 
@@ -144,6 +144,8 @@ strategies! {
         "k-means++ on (p − e_ŷ) ⊗ [φ, 1]", "a random row, with a preference for rows whose loss gradient is far from those of all picks", "App. H.5";
     "cosine" TopB Largest Given Cosine,
         "mean_a cos(φ_x, φ_a)", "the rows most similar to the targets", "App. H.5";
+    "nearest-each" Sequential Largest Given NearestEach,
+        "cos(φ_x, φ_a), for one target a after the other", "for each target in turn, the row most similar to it", "–";
     "information-density" TopB Largest Given InformationDensity { beta: 1.0 },
         "H(p) · cosine^β", "uncertain rows that are similar to the targets", "App. H.5";
     "max-entropy" TopB Largest Given MaxEntropy,
@@ -204,6 +206,13 @@ impl Strategy {
     /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Returns whether the carrier of a pool can run it (see [`shard`](crate::shard)): picks are made one after another, each
+    /// is the largest, and the rule's key has a closed form.
+    pub fn is_carried(&self) -> bool {
+        let each_largest = self.batch == BatchMethod::Sequential && self.pick_method == PickMethod::Largest;
+        each_largest && self.rule.form().is_some()
     }
 
     /// Returns how the strategy forms batches.

@@ -67,7 +67,7 @@ fn checked(task: &Task<'_>, plan: &Plan, progress: impl FnMut(Progress<'_>) -> C
     let limits = Limits::new(task, plan);
     limits.check_count(plan)?;
     let survey = Survey::new(task)?;
-    let noise_var = resolve_noise(task.noise_vars, plan.noise, survey.mean_var)?;
+    let noise_var = resolve_noise(task, plan.noise, survey.mean_var)?;
     check_signal(&plan.strategy, task.targets, task.kernel, survey.mean_var, noise_var)?;
     picking::choose(task, plan, noise_var, &survey, limits, progress)
 }

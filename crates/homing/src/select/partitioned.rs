@@ -67,7 +67,7 @@ pub(super) fn select(
         return Err(Error::Setting { name: "the number of parts", value: parts as f64, expected });
     }
     let mean_var = Survey::new(task)?.mean_var;
-    let noise_var = resolve_noise(None, plan.noise, mean_var)?;
+    let noise_var = resolve_noise(task, plan.noise, mean_var)?;
     check_signal(&plan.strategy, task.targets, task.kernel, mean_var, noise_var)?;
     let plan = Plan { noise: Noise::Std(noise_var.sqrt()), ..plan.clone() };
     let mut observed = task.pool.gather(&task.labelled_rows());

@@ -134,7 +134,7 @@ fn draw_targets(task: &Task<'_>, plan: &Plan, noise_var: f64, round: u64) -> Res
         let noise = Noise::Std(noise_var.sqrt());
         let plan = Plan { strategy: strategy.parse()?, count, noise, ..Plan::default() };
         let (survey, _) = Survey::measure(&task);
-        let noise_var = resolve_noise(None, noise, survey.mean_var)?;
+        let noise_var = resolve_noise(&task, noise, survey.mean_var)?;
         let limits = Limits::new(&task, &plan);
         let mut rows = choose(&task, &plan, noise_var, &survey, limits, |_| ControlFlow::Continue(()))?.rows();
         rows.sort_unstable();

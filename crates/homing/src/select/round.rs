@@ -9,6 +9,7 @@ use crate::engine::scoring::{Scorer, take_best, take_top};
 use crate::engine::setup::RoundSetup;
 use crate::engine::speculative::{DraftingEngine, LinearSpeculator, SelectionState};
 use crate::engine::stochastic::{sample, sample_size};
+use crate::engine::turns::TurnEngine;
 use crate::engine::work::Work;
 use crate::law::Law;
 use crate::law::targets::Targets;
@@ -58,7 +59,9 @@ impl<'s, 'a> Round<'s, 'a> {
                 PickSource::Sample { size: sample_size(setup.pool.rows(), setup.plan.count, epsilon), read: 0 };
             return Self { setup, source, left: size, drawn, work: Work::default() };
         }
-        let source = if let Some(engine) = linear_speculator(setup, ledger, limits, drawn.as_deref()) {
+        let source = if let Some(engine) = turn_engine(setup, ledger, picks, limits, drawn.as_deref()) {
+            PickSource::Speculative(engine)
+        } else if let Some(engine) = linear_speculator(setup, ledger, limits, drawn.as_deref()) {
             PickSource::Speculative(engine)
         } else if let Some(engine) = dual_speculator(setup, ledger, limits, size, drawn.as_deref()) {
             PickSource::Speculative(engine)
@@ -166,6 +169,17 @@ fn targets(setup: &RoundSetup<'_, '_>, ledger: &mut Ledger<'_>, drawn: Option<&[
     Some(Targets::new(all.gather(rows), all.dim(), &mut ledger.data))
 }
 
+/// Returns the targets of a round, of which some have had their turn.
+fn targets_after(
+    setup: &RoundSetup<'_, '_>,
+    ledger: &mut Ledger<'_>,
+    picks: &[Pick],
+    drawn: Option<&[usize]>,
+) -> Option<Targets> {
+    let turns = setup.plan.earlier_picks + picks.len();
+    targets(setup, ledger, drawn).map(|targets| Targets { turns, ..targets })
+}
+
 /// Returns the law given the targets of a round, for a rule that reads it.
 fn joint<'l>(setup: &RoundSetup<'_, '_>, ledger: &Ledger<'l>, targets: Option<&Targets>) -> Option<Law<'l>> {
     let (targets, noise) = (targets?, setup.plan.strategy.wants().var_given_targets?);
@@ -194,7 +208,7 @@ fn tracker_of<'a, 'l: 'a>(
     drawn: Option<&[usize]>,
 ) -> Tracker<'a> {
     let (task, wants) = (setup.task, setup.plan.strategy.wants());
-    let targets = targets(setup, ledger, drawn);
+    let targets = targets_after(setup, ledger, picks, drawn);
     let joint = joint(setup, ledger, targets.as_ref());
     let mut near = Vec::new();
     if wants.nearest {
@@ -216,6 +230,20 @@ fn may_speculate(setup: &RoundSetup<'_, '_>, limits: &Limits<'_>, few_rows: usiz
     };
     let sequential = strategy.batch == BatchMethod::Sequential && strategy.pick_method == PickMethod::Largest;
     is_worthwhile && sequential && setup.task.noise_vars.is_none() && limits.is_mask()
+}
+
+fn turn_engine<'s>(
+    setup: &'s RoundSetup<'s, '_>,
+    ledger: &mut Ledger<'_>,
+    picks: &[Pick],
+    limits: &Limits<'_>,
+    drawn: Option<&[usize]>,
+) -> Option<Box<dyn DraftingEngine<'s> + 's>> {
+    if !(setup.plan.strategy.wants().is_turn_only() && may_speculate(setup, limits, FEW_ROWS)) {
+        return None;
+    }
+    let targets = targets_after(setup, ledger, picks, drawn)?;
+    Some(Box::new(TurnEngine::new(setup, targets, limits.open().to_vec())))
 }
 
 fn linear_speculator<'s>(

@@ -39,6 +39,11 @@ pub struct Precision {
 
 /// The larger error of each kind.
 impl Precision {
+    /// Returns γ for products in f64, in any order of summation, with rows of `dim` numbers.
+    pub fn fine_product(dim: usize) -> f64 {
+        1.01 * f64::EPSILON / 2.0 * (dim + 4) as f64
+    }
+
     pub(crate) fn max(self, other: Self) -> Self {
         Self {
             unit: self.unit.max(other.unit),
@@ -186,12 +191,22 @@ pub struct Pass<'m> {
 pub struct Decision {
     /// The key of the drafted pick, lowered by the tolerance for ties.
     pub bar: f64,
+    /// Errors of the shard's numbers.
+    pub errors: Errors,
+    /// Errors of numbers that are computed in f64 from [`Start`] and all steps since, for shards that look again at the rows
+    /// in question.
+    pub fine_errors: Errors,
+}
+
+/// Bounds on the errors of a row's numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Errors {
     /// Error of the variance, per ‖φ‖².
-    pub var_error: f64,
+    pub var: f64,
     /// Error of the second number, per ‖φ‖². A shard adds the error of VTL's sums that it stores per row.
-    pub second_error: f64,
+    pub second: f64,
     /// Error of the covariance with the standardised targets, per ‖φ‖.
-    pub std_cov_error: f64,
+    pub std_cov: f64,
 }
 
 impl Decision {

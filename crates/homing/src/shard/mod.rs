@@ -19,8 +19,8 @@ use std::fmt::Debug;
 
 pub use form::KeyForm;
 pub use messages::{
-    Challengers, Decision, Pass, PickStep, Precision, Projection, Ranked, Ranking, Rival, SecondNumber, SecondStart,
-    ShardSetup, SquareRoot, Start, Survey, Trial,
+    Challengers, Decision, Errors, Pass, PickStep, Precision, Projection, Ranked, Ranking, Rival, SecondNumber,
+    SecondStart, ShardSetup, SquareRoot, Start, Survey, Trial,
 };
 
 /// Largest number of states that a shard stores within a draft, in addition to the one at its start.

@@ -1,5 +1,6 @@
 //! The settings of a selection.
 
+use super::Task;
 use super::greedy::Greedy;
 use super::sampling::TargetSampling;
 use crate::base::setters::setters;
@@ -99,7 +100,7 @@ impl Plan {
     }
 }
 
-/// Standard deviation or relative variance of the observation noise.
+/// Noise of the observations: a standard deviation, a relative variance, or what suits the rows.
 ///
 /// ```
 /// use homing::{Embeddings, Noise, Plan, Task, select};
@@ -110,19 +111,47 @@ impl Plan {
 /// assert_eq!(select(&task, &Plan::default().noise(Noise::Std(0.5)))?.noise_var, 0.25);
 /// let relative = select(&task, &Plan::default())?.noise_var; // a hundredth of the mean squared norm
 /// assert!((relative - 0.01 * (1.0 + 0.82 + 1.0 + 1.04) / 4.0).abs() < 1e-8);
+/// let unit = Task::new(Embeddings::new(&pool, 2)?.normalized(), Embeddings::new(&targets, 2)?.normalized());
+/// assert!((select(&unit, &Plan::default())?.noise_var - 1.0).abs() < 1e-8); // as large as the rows are long
 /// # Ok::<(), homing::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Noise {
+    /// What suits the rows: [`Relative`](Noise::Relative) noise of 1 for rows of unit length (see
+    /// [`Embeddings::normalized`](crate::Embeddings::normalized)) under the linear kernel, and of 0.01, as in the paper's
+    /// experiments, for all others.
+    #[default]
+    Auto,
     /// Noise variance ρ² as a share of the pool's mean prior variance, which is mean ‖φ‖² for the linear kernel.
     Relative(f64),
     /// Noise standard deviation ρ.
     Std(f64),
 }
 
-impl Default for Noise {
-    fn default() -> Self {
-        Noise::Relative(0.01)
+/// Noise variance as a share of the mean prior variance, for rows of unit length and for all others. The study of the
+/// defaults (`homing experiment run defaults`) found them.
+const UNIT_ROWS: f64 = 1.0;
+const OTHER_ROWS: f64 = 0.01;
+
+impl Noise {
+    /// Returns the noise that suits the rows of a task if none was chosen, and otherwise the chosen one.
+    ///
+    /// ```
+    /// use homing::{Embeddings, Noise, Task};
+    ///
+    /// let pool = [1.0f32, 0.0, 0.9, 0.1];
+    /// let task = Task::undirected(Embeddings::new(&pool, 2)?);
+    /// assert_eq!(Noise::Auto.resolve(&task), Noise::Relative(0.01));
+    /// assert_eq!(Noise::Std(0.5).resolve(&task), Noise::Std(0.5));
+    /// # Ok::<(), homing::Error>(())
+    /// ```
+    #[must_use]
+    pub fn resolve(self, task: &Task<'_>) -> Self {
+        let is_unit = task.kernel.is_linear() && task.pool.embeddings().is_normalized();
+        match self {
+            Noise::Auto => Noise::Relative(if is_unit { UNIT_ROWS } else { OTHER_ROWS }),
+            chosen => chosen,
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use crate::base::algebra::norm_sq;
+use crate::base::algebra::norm;
 use crate::base::range::{LEAST_SIZE, MOST_SIZE};
 use crate::data::embeddings::BLOCK;
 use crate::rules::TargetNoise;
-use crate::{Error, Kernel, Noise, Points, Result, Strategy};
+use crate::{Error, Kernel, Noise, Points, Result, Strategy, Task};
 
 /// Range of the largest squared row norm of an input.
 const VARS: RangeInclusive<f64> = 1e-100..=1e100;
@@ -28,6 +28,7 @@ pub(crate) fn check_noise(noise: Noise) -> Result<()> {
     const NONE: &str =
         "it must be a positive number, because an observation without noise would give infinite information";
     let (name, value, range, expected) = match noise {
+        Noise::Auto => return Ok(()),
         Noise::Std(std) => {
             let ends = ["it must lie between 1e-70 and 1e70; raise it", "it must lie between 1e-70 and 1e70; lower it"];
             ("the noise", std, 1e-70..=1e70, ends)
@@ -64,9 +65,9 @@ fn check_each(what: &'static str, values: &[f64], range: RangeInclusive<f64>, ex
 }
 
 /// Returns ρ². Refuses a noise that is too small or too large relative to the pool's mean prior variance.
-pub(crate) fn resolve_noise(noise_vars: Option<&[f64]>, noise: Noise, mean_var: f64) -> Result<f64> {
-    let noise_var = noise_var(noise, mean_var);
-    let least = noise_vars.map_or(noise_var, |vars| vars.iter().copied().fold(noise_var, f64::min));
+pub(crate) fn resolve_noise(task: &Task<'_>, noise: Noise, mean_var: f64) -> Result<f64> {
+    let noise_var = noise_var(noise.resolve(task), mean_var);
+    let least = task.noise_vars.map_or(noise_var, |vars| vars.iter().copied().fold(noise_var, f64::min));
     let refused = |var: f64, expected| Err(Error::Setting { name: "the noise", value: var.sqrt(), expected });
     if mean_var / least > MOST_SIGNAL {
         return refused(least, "it is more than 10¹⁵ times smaller than the embeddings; raise it");
@@ -77,13 +78,14 @@ pub(crate) fn resolve_noise(noise_vars: Option<&[f64]>, noise: Noise, mean_var: 
     Ok(noise_var)
 }
 
-/// Returns the plan's ρ²: absolute, or relative to the pool's mean prior variance.
+/// Returns ρ² of a resolved noise: absolute, or relative to the pool's mean prior variance.
 pub(crate) fn noise_var(noise: Noise, mean_var: f64) -> f64 {
     match noise {
         Noise::Std(std) => std * std,
         // Rows that are all zero teach nothing under any noise.
         Noise::Relative(share) if mean_var > 0.0 => share * mean_var,
         Noise::Relative(share) => share,
+        Noise::Auto => unreachable!("the noise was resolved for a task"),
     }
 }
 
@@ -205,25 +207,9 @@ fn check_small(what: &'static str, points: Points<'_>, kernel: &dyn Kernel, row:
     if value > 0.0 { Err(Error::Size { what, row, size: "norm", value }) } else { Ok(()) }
 }
 
-/// Computes ‖x‖ without overflow or underflow of its square.
-fn norm(x: &[f64]) -> f64 {
-    let most = x.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-    if most == 0.0 || !most.is_finite() {
-        return most;
-    }
-    most * norm_sq(&x.iter().map(|x| x / most).collect::<Vec<_>>()).sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_norm_whose_square_overflows_or_underflows() {
-        assert!((norm(&[3e200, -4e200]) / 5e200 - 1.0).abs() < 1e-15);
-        assert!((norm(&[3e-200, 4e-200]) / 5e-200 - 1.0).abs() < 1e-15);
-        assert_eq!(norm(&[0.0, 0.0]), 0.0);
-    }
 
     #[test]
     fn a_positive_noise_out_of_range_is_refused_with_its_range() {

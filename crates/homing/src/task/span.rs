@@ -10,6 +10,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::base::algebra::{matrix, zeros};
+use crate::data::embeddings::scale_to_unit;
 use crate::task::range::check_points;
 use crate::{Embeddings, Points, Result, Task};
 
@@ -122,7 +123,13 @@ pub(crate) fn coordinates(points: &[(Embeddings<'_>, Vec<usize>)]) -> Vec<f64> {
         condensed = triangle(matrix(rows.len(), count, |i, j| rows[i].0[(rows[i].1, j)]));
     }
     let entry = |i: usize, j: usize| if i < condensed.nrows() { condensed[(i, j)] } else { 0.0 };
-    (0..count).flat_map(|j| (0..count).map(move |i| (i, j))).map(|(i, j)| entry(i, j)).collect()
+    let mut found: Vec<f64> =
+        (0..count).flat_map(|j| (0..count).map(move |i| (i, j))).map(|(i, j)| entry(i, j)).collect();
+    let is_scaled = points.iter().flat_map(|(embeddings, rows)| rows.iter().map(|_| embeddings.is_normalized()));
+    for (point, _) in found.chunks_exact_mut(count).zip(is_scaled).filter(|(_, is_scaled)| *is_scaled) {
+        scale_to_unit(point);
+    }
+    found
 }
 
 /// Returns R of the QR decomposition, whose columns have the same inner products.
@@ -135,7 +142,7 @@ fn columns(points: &[(Embeddings<'_>, Vec<usize>)], strip: &Range<usize>, count:
     let mut columns = zeros(strip.len(), count);
     let rows = points.iter().flat_map(|(embeddings, rows)| rows.iter().map(move |&row| (embeddings, row)));
     for (j, (embeddings, row)) in rows.enumerate() {
-        embeddings.read_part(row, strip.clone(), columns.col_as_slice_mut(j));
+        embeddings.unscaled().read_part(row, strip.clone(), columns.col_as_slice_mut(j));
     }
     columns
 }
@@ -157,6 +164,8 @@ mod tests {
         let mean = vec![0.25; dim];
         for embeddings in
             [Embeddings::new(&values[..], dim).unwrap(), Embeddings::new(&values[..], dim).unwrap().centered(&mean)]
+                .into_iter()
+                .flat_map(|view| [view, view.normalized()])
         {
             let order = vec![4, 0, 1, 2, 3, 8, 7, 6, 5];
             let found = coordinates(&[(embeddings, order.clone())]);

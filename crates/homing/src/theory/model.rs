@@ -69,7 +69,7 @@ impl<'a> Model<'a> {
         let rule = if task.targets.is_some() { "itl-exact" } else { "undirected-itl" };
         check(&task, &Plan { strategy: rule.parse()?, noise, ..Plan::default() })?;
         let mean_var = Survey::new(&task)?.mean_var;
-        let noise_var = resolve_noise(task.noise_vars, noise, mean_var)?;
+        let noise_var = resolve_noise(&task, noise, mean_var)?;
         let ledger = open_ledger(&task, noise_var, TargetNoise::Free)?;
         Ok(Self { task, noise_var, mean_var, ledger, rows: task.labelled_rows() })
     }

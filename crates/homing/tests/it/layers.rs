@@ -24,8 +24,8 @@ const LAYERS: [&str; 13] = [
 
 /// The other crates whose modules are checked. In `homing-pool` and `homing-train`, a table (of formats, of errors) and
 /// what it lists still use each other.
-const OTHER_CRATES: [&str; 6] =
-    ["homing-data", "homing-experiment", "homing-label", "homing-report", "homing-cli", "homing-py"];
+const OTHER_CRATES: [&str; 7] =
+    ["homing-data", "homing-encode", "homing-experiment", "homing-label", "homing-report", "homing-cli", "homing-py"];
 
 type ModulePath = Vec<String>;
 

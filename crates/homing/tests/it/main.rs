@@ -2,6 +2,7 @@
 
 mod anything;
 mod chance;
+mod closeness;
 mod contract;
 mod drafts;
 mod engines;
@@ -24,4 +25,5 @@ mod shards;
 mod sources;
 mod target_spaces;
 mod theory;
+mod turns;
 mod wide;

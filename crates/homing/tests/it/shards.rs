@@ -248,12 +248,12 @@ impl Shard for Part<'_> {
                     }
                     if let Some(decision) = pass.decisions.get(t) {
                         let wide = |error: f64| (1.001 * (error + 4.0 * f64::from(f32::EPSILON))) as f32;
-                        let slack = wide(decision.var_error) * norm_sq;
-                        let second = wide(decision.second_error) * norm_sq + 1.001 * numbers.error * norm;
+                        let slack = wide(decision.errors.var) * norm_sq;
+                        let second = wide(decision.errors.second) * norm_sq + 1.001 * numbers.error * norm;
                         let second = match self.form {
                             KeyForm::SquaresRatio => numbers.second + second,
                             KeyForm::Correlation => {
-                                let error = (1.001 * decision.std_cov_error) as f32;
+                                let error = (1.001 * decision.errors.std_cov) as f32;
                                 numbers.second + numbers.second.abs() * 1e-6 + error * norm
                             }
                             _ => numbers.second - second,

@@ -16,6 +16,7 @@ use homing_experiment::{Experiment, GridCell, MOST_CELLS, MOST_ROUNDS, ResultTab
 use homing_pool::{Paths, disk, refuse_foreign};
 use homing_train::{RunSpec, lock_file};
 
+use crate::experiment::defaults::Extent;
 use crate::refusal::Options;
 use crate::{finetune, terminal};
 use run::CellFolder;
@@ -50,6 +51,20 @@ pub struct GridOptions {
     /// Print only errors and the result.
     #[arg(long, short)]
     quiet: bool,
+}
+
+impl GridOptions {
+    /// Returns what the options say about a study.
+    pub fn extent<'a>(&'a self, out: Option<&'a Path>, seed: u64) -> Extent<'a> {
+        Extent {
+            data: &self.data,
+            out: out.unwrap_or(Path::new(RESULTS)),
+            draws: self.seeds,
+            first_draw: seed,
+            quick: self.quick,
+            quiet: self.quiet,
+        }
+    }
 }
 
 /// Arguments for results that exist already.

@@ -18,8 +18,8 @@ use crate::base::algebra::norm_sq;
 use crate::engine::order::TIE;
 use crate::law::LinearLaw;
 use crate::shard::{
-    CHECKPOINTS, Challengers, Decision, Pass, PickStep, Precision, Projection, Ranked, Ranking, Rival, SecondNumber,
-    SecondStart, Shard, SquareRoot, Start, Trial,
+    CHECKPOINTS, Challengers, Decision, Errors, Pass, PickStep, Precision, Projection, Ranked, Ranking, Rival,
+    SecondNumber, SecondStart, Shard, SquareRoot, Start, Trial,
 };
 
 /// Largest number of rivals that one decision adds to the draft.
@@ -68,8 +68,9 @@ impl Part<'_> {
 pub(super) struct ColdRows<'a> {
     parts: Vec<Part<'a>>,
     precision: Precision,
-    /// The errors at the start of the draft, then at the checkpoints.
-    errors: [NumberErrors; CHECKPOINTS + 1],
+    /// The errors at the start of the draft, then at the checkpoints: those of the shards, and those of numbers in f64 that
+    /// are computed from the start.
+    errors: [[NumberErrors; 2]; CHECKPOINTS + 1],
     /// Number of drafted picks that are applied at each checkpoint.
     applied: [usize; CHECKPOINTS + 1],
     /// The checkpoints that hold numbers after picks that were dropped from the last draft.
@@ -113,38 +114,41 @@ impl<'a> ColdRows<'a> {
         self.precision
     }
 
+    /// Returns the precision of the shards, and that of f64.
+    fn precisions(&self) -> [Precision; 2] {
+        let product = Precision::fine_product(self.dim);
+        [self.precision, Precision { unit: f64::EPSILON / 2.0, product, ..self.precision }]
+    }
+
     fn start(&mut self, state: &SelectionState, open: &[bool]) {
-        let (dim, Precision { unit, product: gamma, .. }) = (self.dim, self.precision);
+        let dim = self.dim;
         // Σ weight·c² with c off by γ‖φ‖: the error is at most the largest weight times 2γ‖φ‖Σ|c| + rγ²‖φ‖², and Σ|c| ≤
         // √r‖φ‖.
-        let projected = |Projection { shrink, .. }: &Projection| {
+        let projected = |Projection { shrink, .. }: &Projection, Precision { unit, product: gamma, .. }: Precision| {
             let (r, most) = (shrink.len() as f64, largest_weight(shrink, dim));
             ErrorBound::fresh(most * (2.0 * gamma * r.sqrt() + r * gamma * gamma + 4.0 * unit))
         };
         let data = projection(&state.data);
-        let (second, error, columns) = match (&state.joint, state.square_root(), state.standardised()) {
+        let precisions = self.precisions();
+        let (second, errors, columns) = match (&state.joint, state.square_root(), state.standardised()) {
             (Some(joint), ..) => {
                 let joint = projection(joint);
-                let (error, columns) = (projected(&joint), joint.columns.len());
-                (SecondStart::Joint(joint), error, columns)
+                let (errors, columns) = (precisions.map(|precision| projected(&joint, precision)), joint.columns.len());
+                (SecondStart::Joint(joint), errors, columns)
             }
             (None, Some(root), _) => {
-                let (error, columns) = (self.root_error(&root), root.columns.len());
-                (SecondStart::Squares(root), error, columns)
+                let (errors, columns) = (precisions.map(|precision| root_error(&root, precision)), root.columns.len());
+                (SecondStart::Squares(root), errors, columns)
             }
-            (None, None, Some(weights)) => (SecondStart::Standardised(weights), ErrorBound::default(), 1),
-            (None, None, None) => (SecondStart::None, ErrorBound::default(), 0),
+            (None, None, Some(weights)) => (SecondStart::Standardised(weights), Default::default(), 1),
+            (None, None, None) => (SecondStart::None, Default::default(), 0),
         };
         self.probes += data.columns.len() + columns;
-        self.errors[0] = NumberErrors { var: projected(&data), second: error };
+        let of = |i: usize| NumberErrors { var: projected(&data, precisions[i]), second: errors[i] };
+        self.errors[0] = [of(0), of(1)];
         self.parts.par_iter_mut().for_each(|Part { rows, shard }| {
             shard.start(&Start { data: &data, second: &second, open: &open[rows.clone()] });
         });
-    }
-
-    /// Returns the error of a sum in addition to the errors that are stored per row.
-    fn root_error(&self, root: &SquareRoot) -> ErrorBound {
-        ErrorBound::fresh((self.precision.product.powi(2) + 4.0 * self.precision.unit) * root.norm_sq)
     }
 
     /// Applies the pending picks and the draft to all rows. At each decision, collects the rows outside the draft that might
@@ -159,15 +163,16 @@ impl<'a> ColdRows<'a> {
     ) -> Challengers {
         let made = pending.len();
         let steps: Vec<&PickStep> = pending.iter().chain(draft).collect();
+        let precisions = self.precisions();
         // The errors before each decision, and after the last.
         let mut errors = vec![self.errors[0]];
         for (j, step) in steps.iter().enumerate() {
             let mut now = *errors.last().expect("the list starts with one element");
             if let Some(root) = root.filter(|_| j == made) {
-                now.second = self.root_error(root);
+                now[0].second = root_error(root, self.precision);
                 errors[made] = now;
             }
-            errors.push(self.grow_errors(now, step));
+            errors.push([0, 1].map(|i| grow_errors(precisions[i], now[i], step)));
         }
         let wide = steps.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
         self.probes += wide * steps.len() + usize::from(after.is_some()) + root.map_or(0, |root| root.columns.len());
@@ -176,14 +181,17 @@ impl<'a> ColdRows<'a> {
             self.applied[c] = (c * stride).min(draft.len());
             self.errors[c] = errors[made + self.applied[c]];
         }
-        let decide = |(step, errors): (&PickStep, &NumberErrors)| Decision {
-            bar: step.key - TIE * step.key.abs(),
-            var_error: errors.var.total(),
-            second_error: errors.second.total(),
-            std_cov_error: match &step.second {
-                SecondNumber::Standardised { weights } => self.precision.product * norm_sq(weights).sqrt(),
+        let decide = |(step, errors): (&PickStep, &[NumberErrors; 2])| {
+            let standardised = match &step.second {
+                SecondNumber::Standardised { weights } => norm_sq(weights).sqrt(),
                 _ => 0.0,
-            },
+            };
+            let of = |i: usize| Errors {
+                var: errors[i].var.total(),
+                second: errors[i].second.total(),
+                std_cov: precisions[i].product * standardised,
+            };
+            Decision { bar: step.key - TIE * step.key.abs(), errors: of(0), fine_errors: of(1) }
         };
         let decisions: Vec<Decision> = draft.iter().zip(&errors[made..]).map(decide).collect();
         let checkpoints = self.applied;
@@ -264,30 +272,38 @@ impl<'a> ColdRows<'a> {
         self.parts.iter_mut().for_each(|part| part.shard.rewind(at));
         Some(Rivals { at, rows })
     }
+}
 
-    /// Returns the errors after one more pick.
-    fn grow_errors(&self, NumberErrors { mut var, mut second }: NumberErrors, step: &PickStep) -> NumberErrors {
-        let Precision { unit, product: gamma, .. } = self.precision;
-        let square = |bound: &mut ErrorBound, weights: &[f64], total: f64| {
-            bound.squares += gamma * gamma * norm_sq(weights) / total;
-            bound.rest += 5.0 * unit;
-        };
-        square(&mut var, &step.data, step.total);
-        match &step.second {
-            SecondNumber::None | SecondNumber::Standardised { .. } => {}
-            SecondNumber::Joint { weights, total, .. } => square(&mut second, weights, *total),
-            SecondNumber::Squares { weights, norm_sq: c } => {
-                // Products of two errors. Terms with one error are stored per row.
-                let (g_off, h_off) = (gamma * norm_sq(&step.data).sqrt(), gamma * norm_sq(weights).sqrt());
-                let small = 2.0 * g_off * h_off / step.total + g_off * g_off * c / (step.total * step.total);
-                // The rounding of the terms and of the sum: q ≤ k · Σ_a Var f_a.
-                let (g, h) = (step.var.max(0.0).sqrt(), norm_sq(weights).sqrt());
-                let terms = 2.0 * g * h / step.total + g * g * c / (step.total * step.total);
-                second.rest += small + 9.0 * unit * terms + unit * step.target_var;
-            }
+/// Returns the error of a sum in addition to the errors that are stored per row.
+fn root_error(root: &SquareRoot, Precision { unit, product, .. }: Precision) -> ErrorBound {
+    ErrorBound::fresh((product.powi(2) + 4.0 * unit) * root.norm_sq)
+}
+
+/// Returns the errors after one more pick.
+fn grow_errors(
+    Precision { unit, product: gamma, .. }: Precision,
+    NumberErrors { mut var, mut second }: NumberErrors,
+    step: &PickStep,
+) -> NumberErrors {
+    let square = |bound: &mut ErrorBound, weights: &[f64], total: f64| {
+        bound.squares += gamma * gamma * norm_sq(weights) / total;
+        bound.rest += 5.0 * unit;
+    };
+    square(&mut var, &step.data, step.total);
+    match &step.second {
+        SecondNumber::None | SecondNumber::Standardised { .. } => {}
+        SecondNumber::Joint { weights, total, .. } => square(&mut second, weights, *total),
+        SecondNumber::Squares { weights, norm_sq: c } => {
+            // Products of two errors. Terms with one error are stored per row.
+            let (g_off, h_off) = (gamma * norm_sq(&step.data).sqrt(), gamma * norm_sq(weights).sqrt());
+            let small = 2.0 * g_off * h_off / step.total + g_off * g_off * c / (step.total * step.total);
+            // The rounding of the terms and of the sum: q ≤ k · Σ_a Var f_a.
+            let (g, h) = (step.var.max(0.0).sqrt(), norm_sq(weights).sqrt());
+            let terms = 2.0 * g * h / step.total + g * g * c / (step.total * step.total);
+            second.rest += small + 9.0 * unit * terms + unit * step.target_var;
         }
-        NumberErrors { var, second }
     }
+    NumberErrors { var, second }
 }
 
 /// Merges the answers of all shards about a draft of `len` picks, up to the decision at which there are too many

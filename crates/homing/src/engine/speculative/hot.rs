@@ -14,6 +14,9 @@ use crate::law::{LOST, LinearLaw, Variance};
 use crate::shard::{PickStep, SecondNumber};
 use crate::{Candidate, Embeddings, Rule};
 
+/// Number of rows whose numbers one thread computes at a time.
+const SHARE: usize = 64;
+
 /// Some rows, and their numbers given all picks.
 #[derive(Clone)]
 pub(crate) struct HotRows {
@@ -45,8 +48,8 @@ impl HotRows {
         let root = state.square_root().map_or_else(Vec::new, |root| root.columns);
         let copies = RowCopies::gather(pool.into(), rows);
         let mut numbers = vec![(Variance::ZERO, Variance::ZERO); rows.len()];
-        numbers.par_chunks_mut(BLOCK).enumerate().for_each(|(b, numbers)| {
-            let points = copies.read(b * BLOCK..b * BLOCK + numbers.len(), dim);
+        numbers.par_chunks_mut(SHARE).enumerate().for_each(|(b, numbers)| {
+            let points = copies.read(b * SHARE..b * SHARE + numbers.len(), dim);
             let mut found = vec![Variance::ZERO; numbers.len()];
             let mut scan = |law: &LinearLaw, to: fn(&mut (Variance, Variance)) -> &mut Variance| {
                 law.scan_vars(&points, &mut found);
@@ -162,23 +165,27 @@ impl HotRows {
         noise_var: f64,
         open: impl Fn(usize) -> bool,
     ) -> Result<Option<ScoredRow>, PrecisionLoss> {
-        let places = || (0..self.rows.len()).filter(|&at| open(self.rows[at]));
-        let scored = |at: usize| {
-            let key = rule.key(&self.candidate(at, noise_var));
-            ScoredRow { row: self.rows[at], key, score: 0.0 }
+        let places: Vec<usize> = (0..self.rows.len()).filter(|&at| open(self.rows[at])).collect();
+        let scored = |at: &usize| {
+            let key = rule.key(&self.candidate(*at, noise_var));
+            ScoredRow { row: self.rows[*at], key, score: 0.0 }
         };
-        let Some(leader) = places().map(scored).min_by(ScoredRow::order) else { return Ok(None) };
-        let doubtful = |at: usize| {
+        let scored: Vec<ScoredRow> = places.iter().map(scored).collect();
+        let Some(leader) = scored.iter().copied().min_by(ScoredRow::order) else { return Ok(None) };
+        let doubtful = |&at: &usize| {
             let (_, second) = self.numbers[at];
             let most = second.value.max(0.0) + 1e-3 * LOST * second.scale;
             second.is_lost() && rule.key(&Candidate { sq_cov: most, ..self.candidate(at, noise_var) }) >= leader.key
         };
-        if self.is_sum && places().any(doubtful) {
+        if self.is_sum && places.iter().any(doubtful) {
             return Err(PrecisionLoss);
         }
-        let place = |row: usize| places().find(|&at| self.rows[at] == row).expect("the row is one of these rows");
+        let place = |row: usize| {
+            let at = scored.iter().position(|one| one.row == row).expect("the row is one of these rows");
+            places[at]
+        };
         let is_copy = |a: usize, b: usize| self.points.are_equal(place(a), place(b), dim);
-        let best = winner(places().map(scored), is_copy).expect("there is at least the leader");
+        let best = winner(scored.iter().copied(), is_copy).expect("there is at least the leader");
         let at = place(best.row);
         Ok(Some(ScoredRow { score: rule.score(&self.candidate(at, noise_var)), ..best }))
     }

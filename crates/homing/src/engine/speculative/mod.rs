@@ -37,6 +37,9 @@ use threads::ThreadShard;
 const HOT_SHARE: usize = 256;
 const HOT: RangeInclusive<usize> = 128..=3072;
 
+/// Largest number of hot rows of a pool with a carrier, where it costs little to try a draft on the warm rows.
+const MOST_HOT_CARRIED: usize = 512;
+
 /// Number of warm rows per hot row, and largest count of their numbers, which are copied (128 MiB in f32).
 const WARM: usize = 16;
 const WARM_NUMBERS: usize = 1 << 25;
@@ -47,6 +50,9 @@ const FIRST_DRAFT: usize = 8;
 
 /// Number of drafted picks that are tried on the warm rows at a time.
 const TRIAL: usize = 16;
+
+/// The same for a pool with a carrier.
+const TRIAL_CARRIED: usize = 4;
 
 /// Number of probes that the matrix product computes at a time on processors with AVX-512; a multiple of that on others.
 const REGISTER: usize = 16;
@@ -218,11 +224,10 @@ impl<'a> LinearSpeculator<'a> {
         }
         let made = agreed + usize::from(winner.is_some());
         self.poor_passes += usize::from(challengers.complete < steps.len() && made < 3);
-        if challengers.complete < steps.len() && self.cold.precision().challengers < CHALLENGERS {
-            self.poor_passes = MOST_POOR_PASSES + 1;
-        }
         if made == 0 {
-            return self.pick_exactly();
+            // Where a pass in f64 is cheap, it replaces the search through all rows here.
+            self.is_too_coarse = self.cold.precision().challengers < CHALLENGERS;
+            return if self.is_too_coarse { Err(PrecisionLoss) } else { self.pick_exactly() };
         }
         if left <= made {
             return Ok(());
@@ -251,8 +256,9 @@ impl<'a> LinearSpeculator<'a> {
         };
         // The state before the steps that are not yet tried on the warm rows.
         let (mut tried, mut before) = (0, self.state.clone());
+        let trial_len = if self.pool.carrier().is_some() { TRIAL_CARRIED } else { TRIAL };
         while tried < most {
-            while draft.steps.len() < most.min(tried + TRIAL) {
+            while draft.steps.len() < most.min(tried + trial_len) {
                 draft.hot.standardise(draft.state.standardised().as_deref());
                 let best = draft.hot.best(self.pool.dim(), self.rule, draft.state.noise_var, |row| self.open[row])?;
                 let Some(best) = best else { break };
@@ -355,13 +361,15 @@ impl<'a> LinearSpeculator<'a> {
     }
 
     fn hot_rows(&self) -> usize {
-        (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end())
+        let most = if self.pool.carrier().is_some() { MOST_HOT_CARRIED } else { *HOT.end() };
+        (self.open.len() / HOT_SHARE).clamp(*HOT.start(), most)
     }
 
     /// Chooses the hot rows, which have the best scores according to the cold rows' numbers, and the warm rows after them.
     fn choose_hot(&mut self) -> Result<(), PrecisionLoss> {
         let count = self.hot_rows();
-        let warm = (WARM * count).min(WARM_NUMBERS / self.pool.dim()).max(count);
+        let all = (self.open.len() / HOT_SHARE).clamp(*HOT.start(), *HOT.end());
+        let warm = (WARM * all).min(WARM_NUMBERS / self.pool.dim()).max(count);
         let (after, taken) = (self.state.standardised(), std::mem::take(&mut self.taken));
         let best = self.cold.rank((warm, count), &self.pending, after.as_deref(), &taken);
         let hot = std::mem::replace(&mut self.hot, HotRows::none(self.pool, &self.state));

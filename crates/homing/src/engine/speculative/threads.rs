@@ -163,9 +163,9 @@ impl<T: Real> Shard for ThreadShard<'_, T> {
                         return;
                     };
                     let bounded = BlockBounds {
-                        var_error: decision.var_error,
-                        second_error: decision.second_error,
-                        std_cov_error: decision.std_cov_error,
+                        var_error: decision.errors.var,
+                        second_error: decision.errors.second,
+                        std_cov_error: decision.errors.std_cov,
                         second_errors: &numbers.second_error,
                         ..meaning.bounded(numbers, &block.norm_sq)
                     };

@@ -76,7 +76,9 @@ class BaCE(SequentialAcquisitionFunction, EmbeddingBased):
         rule = type(self).rule
         if self.force_nonsequential and not rule.endswith("-top-b"):
             rule += "-top-b"
-        selection = homing.select(pool, targets, count, rule, noise_std=math.sqrt(self.noise_var), progress=False, **more)
+        noise_std = math.sqrt(self.noise_var)
+        as_given: dict[str, Any] = {"center": False, "normalize": False, "progress": False}
+        selection = homing.select(pool, targets, count, rule, noise_std=noise_std, **as_given, **more)
         return selection.indices, self._values(selection, targets, more.get("kernel"))
 
     def _values(self, selection: homing.Selection, targets: Array | None, kernel: Array | None) -> Array:

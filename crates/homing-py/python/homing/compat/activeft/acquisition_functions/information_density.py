@@ -37,6 +37,8 @@ class InformationDensity(CosineSimilarity):
             "information-density",
             probabilities=probabilities(model, data),
             beta=self.beta,
+            center=False,
+            normalize=False,
             progress=False,
         )
         return selection.indices, selection.scores

@@ -1,0 +1,248 @@
+//! One task on one pool, as the study sees it.
+
+use std::fmt;
+
+use homing::{Embeddings, Noise, Plan, Task, select};
+use rand::RngExt;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::BUDGETS;
+use super::data::StudyData;
+use super::probe;
+use super::setting::Setting;
+
+/// Largest number of rows of a pool.
+const POOL: usize = 2000;
+
+/// Largest number of classes of a task, and largest share of all classes.
+const TASK: usize = 5;
+const TASK_SHARE: f64 = 0.34;
+
+/// Largest number of test rows.
+const TEST: usize = 250;
+
+/// Label of rows that belong to no class.
+const JUNK: usize = usize::MAX;
+
+/// What is done to the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Condition {
+    /// Nothing.
+    AsItIs,
+    /// This share of the rows, in percent, are near-copies of a few others.
+    NearCopies(u8),
+    /// A tenth of the rows are noise, each number with the spread of its column.
+    Junk,
+    /// The classes of the task are rare, each rarer than the one before.
+    RareClasses,
+    /// Rows, also of the targets, are of unequal length.
+    UnequalLengths,
+}
+
+/// The conditions of the study.
+pub const CONDITIONS: [Condition; 6] = [
+    Condition::AsItIs,
+    Condition::NearCopies(5),
+    Condition::NearCopies(50),
+    Condition::Junk,
+    Condition::RareClasses,
+    Condition::UnequalLengths,
+];
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AsItIs => f.write_str("as it is"),
+            Self::NearCopies(percent) => write!(f, "{percent} % near-copies"),
+            Self::Junk => f.write_str("10 % junk"),
+            Self::RareClasses => f.write_str("rare classes"),
+            Self::UnequalLengths => f.write_str("unequal lengths"),
+        }
+    }
+}
+
+/// What a scene is made of, from which it can be made again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SceneName {
+    /// Name of the data set.
+    pub data: String,
+    /// Number of the draw: another draw has other classes, rows and targets.
+    pub draw: u64,
+    /// Number of targets.
+    pub targets: usize,
+    /// What is done to the pool.
+    pub condition: String,
+}
+
+/// A pool, targets and test rows, with the classes that the probe learns.
+pub struct Scene {
+    /// What it is made of.
+    pub name: SceneName,
+    dim: usize,
+    pool: Vec<f32>,
+    classes: Vec<usize>,
+    targets: Vec<f32>,
+    test: Vec<f32>,
+    test_classes: Vec<usize>,
+    seed: u64,
+}
+
+impl Scene {
+    /// Draws the scene.
+    pub fn new(data: &StudyData, name: SceneName) -> Self {
+        let condition =
+            *CONDITIONS.iter().find(|c| c.to_string() == name.condition).expect("conditions have these names");
+        let place = CONDITIONS.iter().position(|c| *c == condition).unwrap_or(0);
+        let seed = name.draw << 16 | (name.targets as u64) << 4 | place as u64;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let most = ((data.classes as f64 * TASK_SHARE) as usize).clamp(2, TASK);
+        let mut task: Vec<usize> = (0..data.classes).collect();
+        task.shuffle(&mut rng);
+        task.truncate(most);
+        let mut rows: Vec<usize> = (0..data.rows()).collect();
+        rows.shuffle(&mut rng);
+        let pool = rows.split_off(rows.len() - POOL.min(data.rows() / 2));
+        let mut of_task: Vec<usize> = rows.into_iter().filter(|&row| task.contains(&data.labels[row])).collect();
+        // The targets visit the classes in turn, so that few of them still cover the task.
+        let mut targets = Vec::new();
+        'draw: loop {
+            let before = targets.len();
+            for class in &task {
+                if targets.len() == name.targets {
+                    break 'draw;
+                }
+                if let Some(at) = of_task.iter().position(|&row| data.labels[row] == *class) {
+                    targets.push(of_task.remove(at));
+                }
+            }
+            // Some rows stay for the test.
+            if targets.len() == before || of_task.len() < TEST / 5 {
+                break;
+            }
+        }
+        targets.shuffle(&mut rng);
+        of_task.truncate(TEST);
+        let gather = |rows: &[usize]| -> Vec<f32> { rows.iter().flat_map(|&row| data.row(row)).copied().collect() };
+        let labels = |rows: &[usize]| -> Vec<usize> { rows.iter().map(|&row| data.labels[row]).collect() };
+        let mut scene = Self {
+            name,
+            dim: data.dim,
+            pool: gather(&pool),
+            classes: labels(&pool),
+            targets: gather(&targets),
+            test: gather(&of_task),
+            test_classes: labels(&of_task),
+            seed,
+        };
+        match condition {
+            Condition::AsItIs => {}
+            Condition::NearCopies(percent) => scene.copy_rows(f64::from(percent) / 100.0, &mut rng),
+            Condition::Junk => scene.add_junk(&mut rng),
+            Condition::RareClasses => scene.make_rare(&task),
+            Condition::UnequalLengths => scene.stretch(&mut rng),
+        }
+        scene
+    }
+
+    fn row(&self, row: usize) -> &[f32] {
+        &self.pool[row * self.dim..(row + 1) * self.dim]
+    }
+
+    /// Replaces a share of the rows by near-copies of a fifth as many of the others.
+    fn copy_rows(&mut self, share: f64, rng: &mut ChaCha8Rng) {
+        let rows = self.classes.len();
+        let copies = (share * rows as f64) as usize;
+        let originals: Vec<usize> = (0..(copies / 5).max(1)).map(|_| rng.random_range(0..rows - copies)).collect();
+        let size = self.pool.iter().map(|x| x * x).sum::<f32>() / self.pool.len() as f32;
+        for row in rows - copies..rows {
+            let from = originals[rng.random_range(0..originals.len())];
+            for j in 0..self.dim {
+                let noise: f32 = StandardNormal.sample(rng);
+                self.pool[row * self.dim + j] = self.pool[from * self.dim + j] + 0.02 * size.sqrt() * noise;
+            }
+            self.classes[row] = self.classes[from];
+        }
+    }
+
+    fn add_junk(&mut self, rng: &mut ChaCha8Rng) {
+        let rows = self.classes.len();
+        let count = rows as f32;
+        let column = |j: usize| self.pool.iter().skip(j).step_by(self.dim);
+        let means: Vec<f32> = (0..self.dim).map(|j| column(j).sum::<f32>() / count).collect();
+        let spreads: Vec<f32> =
+            (0..self.dim).map(|j| (column(j).map(|x| (x - means[j]).powi(2)).sum::<f32>() / count).sqrt()).collect();
+        for row in (0..rows).step_by(10) {
+            let stretch: f32 = StandardNormal.sample(rng);
+            for j in 0..self.dim {
+                let noise: f32 = StandardNormal.sample(rng);
+                self.pool[row * self.dim + j] = means[j] + spreads[j] * noise * (0.5 * stretch).exp();
+            }
+            self.classes[row] = JUNK;
+        }
+    }
+
+    /// Keeps every row of the first class of the task, a third of the second, a fifth of the third, and so on.
+    fn make_rare(&mut self, task: &[usize]) {
+        let mut seen = vec![0; task.len()];
+        let keeps: Vec<bool> = self
+            .classes
+            .iter()
+            .map(|class| {
+                let Some(place) = task.iter().position(|of| of == class) else { return true };
+                seen[place] += 1;
+                (seen[place] - 1) % (1 + 2 * place) == 0
+            })
+            .collect();
+        let kept = |row: &usize| keeps[*row];
+        let rows: Vec<usize> = (0..keeps.len()).filter(kept).collect();
+        self.pool = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        self.classes = rows.iter().map(|&row| self.classes[row]).collect();
+    }
+
+    fn stretch(&mut self, rng: &mut ChaCha8Rng) {
+        for values in [&mut self.pool, &mut self.targets, &mut self.test] {
+            for row in values.chunks_exact_mut(self.dim) {
+                let stretch: f32 = StandardNormal.sample(rng);
+                row.iter_mut().for_each(|x| *x *= (0.5 * stretch).exp());
+            }
+        }
+    }
+
+    /// Picks rows with a setting.
+    pub fn picks(&self, setting: &Setting) -> homing::Result<Vec<usize>> {
+        let (pool, targets) = (Embeddings::new(&self.pool, self.dim)?, Embeddings::new(&self.targets, self.dim)?);
+        let mean = pool.mean();
+        let prepared = |rows: Embeddings<'_>| {
+            let mut values = vec![0.0; rows.rows() * self.dim];
+            rows.read(0..rows.rows(), &mut values);
+            values.into_iter().map(|x| x as f32).collect::<Vec<f32>>()
+        };
+        let view = |rows: Embeddings<'_>| match (setting.center, setting.normalize) {
+            (false, false) => prepared(rows),
+            (true, false) => prepared(rows.centered(&mean)),
+            (false, true) => prepared(rows.normalized()),
+            (true, true) => prepared(rows.centered(&mean).normalized()),
+        };
+        let (pool, targets) = (view(pool), view(targets));
+        let task = Task::new(Embeddings::new(&pool, self.dim)?, Embeddings::new(&targets, self.dim)?);
+        let count = BUDGETS.iter().copied().max().unwrap_or(1).min(self.classes.len());
+        let plan = Plan::default().strategy(setting.rule.parse()?).count(count).seed(self.seed);
+        let plan = plan.noise(setting.noise.map_or(Noise::Auto, Noise::Relative));
+        Ok(select(&task, &plan)?.rows())
+    }
+
+    /// Returns the accuracy of the probe after each of the [`BUDGETS`].
+    pub fn accuracies(&self, setting: &Setting) -> homing::Result<[f64; BUDGETS.len()]> {
+        let picks = self.picks(setting)?;
+        let test: Vec<&[f32]> = self.test.chunks_exact(self.dim).collect();
+        Ok(BUDGETS.map(|budget| {
+            let picks = &picks[..budget.min(picks.len())];
+            let rows: Vec<&[f32]> = picks.iter().map(|&row| self.row(row)).collect();
+            let classes: Vec<usize> = picks.iter().map(|&row| self.classes[row]).collect();
+            probe::accuracy(&rows, &classes, &test, &self.test_classes)
+        }))
+    }
+}

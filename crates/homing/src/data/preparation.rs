@@ -1,0 +1,34 @@
+//! How rows are prepared before a selection.
+
+/// Number of rows that a pool must have to be prepared: the mean of fewer rows says too little about the pool, and the study of
+/// the defaults had no such pools.
+const ENOUGH_ROWS: usize = 100;
+
+/// Whether rows are centred and scaled to unit length before a selection.
+///
+/// ```
+/// use homing::Preparation;
+///
+/// let usual = Preparation::usual("linear", 5000, true);
+/// assert!(usual.center && usual.normalize);
+/// let as_given = Preparation::default();
+/// assert_eq!(Preparation::usual("gaussian:0.5", 5000, true), as_given); // a length scale belongs to the rows as given
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Preparation {
+    /// Whether the pool's mean is subtracted (see [`Embeddings::centered`](crate::Embeddings::centered)).
+    pub center: bool,
+    /// Whether rows are then scaled to unit length (see [`Embeddings::normalized`](crate::Embeddings::normalized)).
+    pub normalize: bool,
+}
+
+impl Preparation {
+    /// Returns what suits a pool of `rows` rows under a named kernel. If there are targets, rows that are centred and of unit
+    /// length are best under the linear kernel; the study of the defaults (`homing experiment run defaults`) found this. Pools
+    /// of fewer than 100 rows stay as they are, as do rows under any other kernel, and rows without targets: many rules without
+    /// targets read the lengths of rows.
+    pub fn usual(kernel: &str, rows: usize, has_targets: bool) -> Self {
+        let is_suitable = kernel == "linear" && has_targets && rows >= ENOUGH_ROWS;
+        Self { center: is_suitable, normalize: is_suitable }
+    }
+}

@@ -1,0 +1,242 @@
+//! Whether a pool has rows like the targets: how near their nearest rows are, compared with how near those rows are to
+//! their own nearest rows, and with chance.
+
+use rayon::prelude::*;
+
+use super::NEAR;
+use crate::base::random::sample_rows;
+use crate::data::embeddings::BLOCK;
+use crate::{Kernel, Points};
+
+/// Number of nearest rows that are compared.
+const NEAREST: usize = 5;
+
+/// Smallest pool for which chance can be told from resemblance.
+const FEWEST_ROWS: usize = 100;
+
+/// Largest number of targets that are looked at, and largest number of cosines that are computed.
+const MOST_TARGETS: usize = 100;
+const MOST_COSINES: usize = 1 << 28;
+
+/// Cosine beyond chance, as a share of what chance leaves, below which rows resemble one another by chance alone.
+const STRUCTURE: f64 = 0.05;
+
+/// Closeness from which a pool has rows like the targets, and below which it has none. On CLINC150, banking77 and CIFAR-100,
+/// these tell pools with a task's rows from pools without them (`bench/diagnosis.py`).
+const PRESENT: f64 = 0.7;
+const ABSENT: f64 = 0.55;
+
+/// What a pool offers to the targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// Rows like the targets.
+    Rows,
+    /// Few rows like the targets, or rows that are only somewhat like them.
+    FewRows,
+    /// No rows like the targets.
+    NoRows,
+    /// Rows that resemble nothing more than chance would, neither the targets nor one another.
+    Chance,
+}
+
+/// How near a target's nearest rows are.
+///
+/// ```
+/// use homing::diagnose::closeness;
+/// use homing::{Embeddings, Linear};
+///
+/// let pool: Vec<f64> = (0..400).map(|i| f64::from(i * i % 97).sin()).collect(); // 200 rows
+/// let targets = pool[..4].to_vec(); // two of them
+/// let found = closeness(Embeddings::new(&pool, 2)?.into(), Embeddings::new(&targets, 2)?.into(), &Linear, 0);
+/// let target = &found.expect("the pool is large enough").targets[1];
+/// assert!(target.row == 1 && target.nearest.1 > 0.999);
+/// # Ok::<(), homing::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TargetCloseness {
+    /// Row among the targets, starting at 0.
+    pub row: usize,
+    /// The nearest row of the pool, and its cosine with the target.
+    pub nearest: (usize, f64),
+    /// 1 if the target's nearest rows are as near to it as their own nearest rows are to them, 0 if they are no nearer than
+    /// chance would make them.
+    pub closeness: f64,
+}
+
+/// How near the nearest rows of the targets are.
+///
+/// ```
+/// use homing::diagnose::{Offer, closeness};
+/// use homing::{Embeddings, Linear};
+///
+/// // 200 rows in ten bundles, and a target in the direction of one bundle.
+/// let row = |i: u32| (0..20).map(move |j| f64::from(u8::from(i % 10 == j)) + 0.1 * f64::from(i * 7 + j * j).sin());
+/// let (pool, target): (Vec<f64>, Vec<f64>) = ((0..200).flat_map(row).collect(), row(1003).collect());
+/// let found = closeness(Embeddings::new(&pool, 20)?.into(), Embeddings::new(&target, 20)?.into(), &Linear, 0);
+/// assert_eq!(found.expect("the pool is large enough").offer(), Offer::Rows);
+/// # Ok::<(), homing::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Closeness {
+    /// The targets that were looked at: all, or a sample.
+    pub targets: Vec<TargetCloseness>,
+    /// Mean cosine of the targets with their nearest rows.
+    pub cosine: f64,
+    /// Mean cosine of those rows with their own nearest rows.
+    pub among_rows: f64,
+    /// Mean cosine with the nearest rows that chance would give: that of as many random rows with the same mean and spread of
+    /// cosines.
+    pub chance: f64,
+}
+
+impl Closeness {
+    /// Returns the mean closeness of the targets.
+    pub fn mean(&self) -> f64 {
+        self.targets.iter().map(|target| target.closeness).sum::<f64>() / self.targets.len() as f64
+    }
+
+    /// Says what the pool offers to the targets.
+    pub fn offer(&self) -> Offer {
+        match self.mean() {
+            _ if !is_beyond(self.among_rows, self.chance) => Offer::Chance,
+            mean if mean >= PRESENT => Offer::Rows,
+            mean if mean >= ABSENT => Offer::FewRows,
+            _ => Offer::NoRows,
+        }
+    }
+}
+
+fn is_beyond(cosine: f64, chance: f64) -> bool {
+    cosine - chance > STRUCTURE * (1.0 - chance).max(0.0)
+}
+
+/// Measures how near the nearest rows of the targets are. Returns `None` for a pool of fewer than 100 rows.
+///
+/// ```
+/// use homing::diagnose::closeness;
+/// use homing::{Embeddings, Linear};
+///
+/// let few = [1.0, 0.0, 0.0, 1.0];
+/// assert!(closeness(Embeddings::new(&few, 2)?.into(), Embeddings::new(&few, 2)?.into(), &Linear, 0).is_none());
+/// # Ok::<(), homing::Error>(())
+/// ```
+pub fn closeness(pool: Points<'_>, targets: Points<'_>, kernel: &dyn Kernel, seed: u64) -> Option<Closeness> {
+    let rows = pool.rows();
+    if rows < FEWEST_ROWS {
+        return None;
+    }
+    let most = (MOST_COSINES / rows / (NEAREST + 1)).clamp(1, MOST_TARGETS);
+    let mut chosen = sample_rows(targets.rows(), most, seed);
+    chosen.sort_unstable();
+    let of_targets = nearest(pool, kernel, &targets.gather(&chosen), None);
+    let mut neighbours: Vec<usize> = of_targets.iter().flat_map(|found| found.rows.iter().map(|near| near.0)).collect();
+    neighbours.sort_unstable();
+    neighbours.dedup();
+    let of_rows = nearest(pool, kernel, &pool.gather(&neighbours), Some(&neighbours));
+    let mean = |values: &mut dyn Iterator<Item = f64>| {
+        let (sum, count) = values.fold((0.0, 0.0), |(sum, count), x| (sum + x, count + 1.0));
+        if count > 0.0 { sum / count } else { 0.0 }
+    };
+    let among = |found: &Nearest| {
+        let own = |near: &(usize, f64)| of_rows[neighbours.binary_search(&near.0).expect("it was looked up")].mean();
+        mean(&mut found.rows.iter().map(own))
+    };
+    let target = |(&row, found): (&usize, &Nearest)| {
+        let (own, chance) = (among(found), found.chance);
+        let closeness = if is_beyond(own, chance) { (found.mean() - chance) / (own - chance) } else { 0.0 };
+        TargetCloseness { row, nearest: found.rows[0], closeness: closeness.clamp(0.0, 1.0) }
+    };
+    Some(Closeness {
+        targets: chosen.iter().zip(&of_targets).map(target).collect(),
+        cosine: mean(&mut of_targets.iter().map(Nearest::mean)),
+        among_rows: mean(&mut of_targets.iter().map(among)),
+        chance: mean(&mut of_targets.iter().map(|found| found.chance)),
+    })
+}
+
+/// The nearest rows of one point, nearest first.
+struct Nearest {
+    rows: Vec<(usize, f64)>,
+    chance: f64,
+}
+
+impl Nearest {
+    fn mean(&self) -> f64 {
+        self.rows.iter().map(|near| near.1).sum::<f64>() / self.rows.len().max(1) as f64
+    }
+
+    fn keep_best(rows: &mut Vec<(usize, f64)>) {
+        rows.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        rows.truncate(NEAREST);
+    }
+}
+
+/// Finds the nearest rows of some points, in one pass. If the points are rows themselves, they and their near-duplicates do
+/// not count.
+fn nearest(pool: Points<'_>, kernel: &dyn Kernel, points: &[f64], own: Option<&[usize]>) -> Vec<Nearest> {
+    let (rows, dim) = (pool.rows(), pool.dim());
+    let norms: Vec<f64> = points.chunks_exact(dim).map(|x| kernel.var(x).sqrt()).collect();
+    let in_block = |block: usize| {
+        let range = block * BLOCK..rows.min((block + 1) * BLOCK);
+        let (start, count) = (range.start, range.len());
+        let mut values = vec![0.0; count * dim];
+        pool.read(range, &mut values);
+        let stds: Vec<f64> = kernel.vars(&values, dim).into_iter().map(f64::sqrt).collect();
+        let mut covs = vec![0.0; count * norms.len()];
+        kernel.block(&values, points, dim, &mut covs);
+        let of_point = |(j, covs): (usize, &[f64])| {
+            let size = |i: usize| norms[j] * stds[i];
+            let cosine = |i: usize| if size(i) > 0.0 { covs[i] / size(i) } else { 0.0 };
+            let cosines: Vec<f64> = (0..count).map(cosine).collect();
+            let (sum, squares) = cosines.iter().fold((0.0, 0.0), |(s, q), c| (s + c, q + c * c));
+            let counts = |&(i, cosine): &(usize, f64)| match own {
+                Some(own) => own[j] != start + i && cosine < NEAR,
+                None => true,
+            };
+            let mut best: Vec<(usize, f64)> = cosines.into_iter().enumerate().filter(counts).collect();
+            Nearest::keep_best(&mut best);
+            best.iter_mut().for_each(|near| near.0 += start);
+            (sum, squares, best)
+        };
+        covs.chunks_exact(count).enumerate().map(of_point).collect::<Vec<_>>()
+    };
+    let blocks: Vec<Vec<(f64, f64, Vec<(usize, f64)>)>> =
+        (0..rows.div_ceil(BLOCK)).into_par_iter().map(in_block).collect();
+    let of_point = |j: usize| {
+        let (sum, squares) = blocks.iter().fold((0.0, 0.0), |(s, q), block| (s + block[j].0, q + block[j].1));
+        let mut best: Vec<(usize, f64)> = blocks.iter().flat_map(|block| block[j].2.iter().copied()).collect();
+        Nearest::keep_best(&mut best);
+        let mean = sum / rows as f64;
+        let spread = (squares / rows as f64 - mean * mean).max(0.0).sqrt();
+        Nearest { rows: best, chance: mean + spread * largest_normals(rows) }
+    };
+    (0..norms.len()).map(of_point).collect()
+}
+
+/// Returns the expected mean of the largest [`NEAREST`] of some standard normal numbers, by Blom's approximation.
+fn largest_normals(count: usize) -> f64 {
+    let of_rank = |rank: usize| upper_quantile((rank as f64 - 0.375) / (count as f64 + 0.25));
+    (1..=NEAREST).map(of_rank).sum::<f64>() / NEAREST as f64
+}
+
+/// Returns the number that a standard normal number exceeds with probability p ≤ ½, to three digits (Hastings 1955).
+fn upper_quantile(p: f64) -> f64 {
+    let t = (-2.0 * p.ln()).sqrt();
+    let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
+    let below = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
+    t - above / below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_the_normal_distribution() {
+        for (p, want) in [(0.5, 0.0), (0.1, 1.2816), (0.025, 1.96), (1e-4, 3.7190)] {
+            assert!((upper_quantile(p) - want).abs() < 5e-4, "{p}");
+        }
+        // The largest five of a thousand lie around 2.8.
+        assert!((2.7..2.9).contains(&largest_normals(1000)));
+    }
+}
