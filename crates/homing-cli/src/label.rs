@@ -8,10 +8,15 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use homing::{Strategy, kernel_named};
-use homing_label::{KnownLabels, LabelData, OpenOptions, Opened, Server, Session, Step, open_examples, simulate};
+use homing_encode::{Cache, Items, Session as Encoders};
+use homing_label::{
+    Contents, KnownLabels, LabelData, OpenOptions, Opened, Rows, Server, Session, Step, examples_of, open_examples,
+    simulate,
+};
 use homing_pool::{Paths, ReadOptions};
 
-use crate::arguments::ModelArguments;
+use crate::arguments::{EncoderArguments, ModelArguments};
+use crate::files::encoding_progress;
 use crate::interrupt::StopSignal;
 use crate::terminal::{self, note, plain_table, seconds};
 
@@ -19,7 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   homing label photos/ --targets examples/ --classes cat,dog,other --run pets
   homing label texts.parquet --targets mine.parquet --classes refund,delivery --run tickets
-  homing label texts.csv --embeddings vectors.npy --classes spam,ham --run mail";
+  homing label texts.csv --encoder all-MiniLM-L6-v2/ --classes spam,ham --run mail";
 
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
@@ -59,6 +64,8 @@ pub struct Arguments {
     count: usize,
     #[command(flatten)]
     page: PageArguments,
+    #[command(flatten)]
+    encoder: EncoderArguments,
     #[command(flatten)]
     columns: TableColumns,
     #[command(flatten)]
@@ -107,17 +114,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn label(arguments: &Arguments) -> Result<()> {
-    let Opened { examples: pool, are_pixels, labels } = open_examples(&arguments.pool, &options(arguments, true))?;
+    let mut encoders = Encoders::new(arguments.encoder.choice())?.with_cache(Cache::usual());
+    let Opened { examples: pool, labels } = open(&mut encoders, arguments, &arguments.pool, None)?;
     let targets = match &arguments.targets {
-        Some(path) => {
-            let opened = open_examples(path, &options(arguments, false))?;
-            if opened.are_pixels != are_pixels {
-                bail!("--embeddings and --target-embeddings belong together; give both or neither");
-            }
-            Some(opened.examples)
-        }
+        Some(path) => Some(open(&mut encoders, arguments, path, Some(&pool.rows))?.examples),
         None => None,
     };
+    if encoders.is_built_in() {
+        note(
+            "No embeddings were given, so a built-in encoder made them; a model (--encoder FOLDER) chooses much better.",
+        );
+    }
     let known = match &arguments.simulate {
         Some(file) => KnownLabels::read(file).with_context(|| format!("--simulate {}", file.display()))?,
         None => KnownLabels::of(&pool.ids, &labels),
@@ -128,14 +135,8 @@ fn label(arguments: &Arguments) -> Result<()> {
     let preparation = arguments.model.preparation(pool.ids.len(), targets.is_some());
     let data = LabelData::new(name, pool, targets, kernel)?.noise(arguments.model.noise());
     let mut data = data.normalized(preparation.normalize);
-    if are_pixels || preparation.center {
+    if preparation.center {
         data = data.centered()?;
-    }
-    if are_pixels {
-        note(
-            "No embeddings were given, so images are compared by 16 × 16 pixels; embeddings of a network \
-             (--embeddings FILE) choose much better.",
-        );
     }
     let default = if data.targets.is_some() { "itl" } else { "undirected-itl" };
     let strategy: Strategy = arguments.rule.as_deref().unwrap_or(default).parse()?;
@@ -145,20 +146,38 @@ fn label(arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn options(arguments: &Arguments, is_pool: bool) -> OpenOptions {
+/// Opens the pool, or targets that go with the rows of `pool`.
+fn open(encoders: &mut Encoders, arguments: &Arguments, path: &Path, pool: Option<&Rows>) -> Result<Opened> {
     let columns = &arguments.columns;
-    let read = ReadOptions::default()
+    let mut read = ReadOptions::default()
         .embedding(columns.embedding_column.clone())
         .id(columns.id_column.clone())
         .label(columns.label_column.clone())
         .text(columns.text_column.clone())
-        .optional(!is_pool);
-    OpenOptions {
-        embeddings: if is_pool { arguments.embeddings.clone() } else { arguments.target_embeddings.clone() },
-        images: arguments.images.clone().filter(|_| is_pool || arguments.image_column.is_some()),
+        .blank_labels(true);
+    if let Some(pool) = pool {
+        // The file of the targets may lack columns of the pool, and labels.
+        let names = if let Rows::Pool(pool) = pool { pool.side_by_side().to_vec() } else { Vec::new() };
+        read = read.optional(true).side_by_side(names);
+    }
+    let options = OpenOptions {
+        embeddings: if pool.is_none() { arguments.embeddings.clone() } else { arguments.target_embeddings.clone() },
+        images: arguments.images.clone().filter(|_| pool.is_none() || arguments.image_column.is_some()),
         image_column: arguments.image_column.clone(),
         read,
+    };
+    if arguments.embeddings.is_some() {
+        return Ok(open_examples(path, &options)?);
     }
+    let opened = encoders.open(path, &options.read, &mut encoding_progress(false))?;
+    let shown = opened.items.map(|items| match items {
+        Items::Texts(texts) => Contents::Texts(texts),
+        Items::Images(inputs) => {
+            let root = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+            Contents::Images { inputs, root: if root == Path::new("") { ".".into() } else { root.to_owned() } }
+        }
+    });
+    Ok(examples_of(opened.pool, shown, &options)?)
 }
 
 /// Shows a run in the browser until Ctrl-C.

@@ -29,7 +29,7 @@ pub use error::{Error, Refusal, Remedy, Result};
 pub use export::{ExportFormat, ImportedLabel, export, import_label_studio};
 pub use folder::{RunFile, SETTINGS};
 pub use log::{EVENTS, Event, Record, read_events};
-pub use open::{OpenOptions, Opened, open_examples};
+pub use open::{OpenOptions, Opened, examples_of, open_examples};
 pub use planner::{NamedTarget, PlannedPick, Progress, StopSignal, TargetProgress};
 pub use server::Server;
 pub use session::{Next, Saved, Session};

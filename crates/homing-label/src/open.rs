@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use homing_data::{Inputs, OpenOptions as DataOptions};
+use homing_data::OpenOptions as DataOptions;
 use homing_pool::{Format, Pool, ReadOptions, TEXT_NAMES, read_column};
 
 use crate::data::{Contents, Examples, Rows};
 use crate::{Error, Result};
 
-/// Side in pixels to which images are shrunk if no embeddings are given.
+/// Side in pixels for which images are opened; they are shown as they are stored.
 const SIDE: usize = 16;
 
 /// Usual names of columns of ids.
@@ -28,31 +28,32 @@ pub struct OpenOptions {
     pub read: ReadOptions,
 }
 
-/// Examples, and whether their embeddings are only small pictures.
+/// Examples, and the labels that they have already.
 #[derive(Debug)]
 pub struct Opened {
     /// The examples.
     pub examples: Examples,
-    /// Whether no embeddings were given, so that small pictures stand in for them.
-    pub are_pixels: bool,
     /// Labels that the examples have already, one per row; empty if there are none.
     pub labels: Vec<Option<String>>,
 }
 
 /// Opens the examples at `path`: a table, a file of embeddings, a folder or an archive of images, or lines of text.
+///
+/// All but the first two need [`OpenOptions::embeddings`].
 pub fn open_examples(path: &Path, options: &OpenOptions) -> Result<Opened> {
+    let Some(embeddings) = &options.embeddings else {
+        return examples_of(Pool::open(path, &options.read.clone().blank_labels(true))?, None, options);
+    };
     let is_images = match Format::of(path) {
         Ok(_) => false,
         Err(_) if path.is_dir() => !is_folder_of_shards(path),
-        Err(_) => !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt")),
+        Err(_) => !is_lines(path),
     };
-    if is_images {
-        return open_images(path, options);
-    }
-    match &options.embeddings {
-        Some(embeddings) => open_beside(path, embeddings, options),
-        None => open_table(path, options),
-    }
+    if is_images { open_images(path, embeddings, options) } else { open_beside(path, embeddings, options) }
+}
+
+fn is_lines(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"))
 }
 
 fn is_folder_of_shards(path: &Path) -> bool {
@@ -60,31 +61,18 @@ fn is_folder_of_shards(path: &Path) -> bool {
     entries.map(|entry| entry.path()).any(|path| Format::of(&path).is_ok_and(Format::is_for_shards))
 }
 
-fn open_images(path: &Path, options: &OpenOptions) -> Result<Opened> {
+fn open_images(path: &Path, embeddings: &Path, options: &OpenOptions) -> Result<Opened> {
     let data = homing_data::open(path, &DataOptions { size: Some(SIDE), ..DataOptions::default() })?.train;
     let (labels, classes) = (&data.labels, &data.classes);
     let labels = labels.iter().map(|label| label.map(|label| classes[label as usize].clone())).collect();
-    let (rows, are_pixels) = match &options.embeddings {
-        Some(file) => (embeddings_of(file, &data.ids, "images", &options.read)?, false),
-        None => (small_pictures(&data.inputs)?, true),
-    };
+    let rows = embeddings_of(embeddings, &data.ids, "images", &options.read)?;
     let contents = Contents::Images { inputs: data.inputs, root: path.to_owned() };
-    Ok(Opened { examples: Examples { ids: data.ids, rows, contents }, are_pixels, labels })
+    Ok(Opened { examples: Examples { ids: data.ids, rows, contents }, labels })
 }
 
-/// Returns the pixels of the images, shrunk to small squares, from 0 to 1.
-fn small_pictures(inputs: &Inputs) -> Result<Rows> {
-    let rows: Vec<usize> = (0..inputs.len()).collect();
-    let mut values = Vec::new();
-    for rows in rows.chunks(1024) {
-        values.extend(inputs.resized(rows, SIDE)?.into_iter().map(|pixel| pixel / 255.0));
-    }
-    let dim = values.len() / inputs.len().max(1);
-    Ok(Rows::Numbers { values, dim })
-}
-
-fn open_table(path: &Path, options: &OpenOptions) -> Result<Opened> {
-    let pool = Pool::open(path, &options.read.clone().blank_labels(true))?;
+/// Returns the examples of a pool that is open already. `shown` are the texts or images that it was made of; without them, its
+/// own columns are shown.
+pub fn examples_of(pool: Pool, shown: Option<Contents>, options: &OpenOptions) -> Result<Opened> {
     let ids = pool.ids().map_or_else(|| numbered(pool.rows()), <[String]>::to_vec);
     let labels = pool.labels().unwrap_or_default().iter();
     let labels = labels.map(|label| Some(label.clone()).filter(|label| !label.trim().is_empty())).collect();
@@ -93,21 +81,22 @@ fn open_table(path: &Path, options: &OpenOptions) -> Result<Opened> {
         let values = pool.values(&[name.to_owned()], &all)?;
         Ok(all.iter().map(|&row| values.text(0, row).unwrap_or_default()).collect())
     };
-    let contents = match (&options.image_column, &options.images, pool.text_column()) {
-        (Some(name), root, _) => {
-            let root = root.clone().unwrap_or_else(|| path.parent().unwrap_or(Path::new(".")).to_owned());
+    let contents = match (shown, &options.image_column, &options.images, pool.text_column()) {
+        (Some(shown), ..) => shown,
+        (None, Some(name), root, _) => {
+            let root = root.clone().unwrap_or_else(|| pool.path().parent().unwrap_or(Path::new(".")).to_owned());
             Contents::Files { root, names: column(name)? }
         }
-        (None, Some(root), _) => Contents::Files { root: root.clone(), names: ids.clone() },
-        (None, None, Some(name)) => Contents::Texts(column(name)?),
-        (None, None, None) => Contents::Nothing,
+        (None, None, Some(root), _) => Contents::Files { root: root.clone(), names: ids.clone() },
+        (None, None, None, Some(name)) => Contents::Texts(column(name)?),
+        (None, None, None, None) => Contents::Nothing,
     };
-    Ok(Opened { examples: Examples { ids, rows: Rows::Pool(Box::new(pool)), contents }, are_pixels: false, labels })
+    Ok(Opened { examples: Examples { ids, rows: Rows::Pool(Box::new(pool)), contents }, labels })
 }
 
 /// Opens a table or lines of text whose embeddings are in another file.
 fn open_beside(path: &Path, embeddings: &Path, options: &OpenOptions) -> Result<Opened> {
-    let is_lines = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"));
+    let is_lines = is_lines(path);
     let wanted = options.image_column.as_deref().or(options.read.text.as_deref());
     let shown = match wanted {
         _ if is_lines => read_column(path, None)?,
@@ -132,7 +121,7 @@ fn open_beside(path: &Path, embeddings: &Path, options: &OpenOptions) -> Result<
         }
         None => Contents::Texts(shown),
     };
-    Ok(Opened { examples: Examples { ids, rows, contents }, are_pixels: false, labels })
+    Ok(Opened { examples: Examples { ids, rows, contents }, labels })
 }
 
 /// Returns the first column that the file has.
