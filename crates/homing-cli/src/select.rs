@@ -193,7 +193,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let mut task = files.task(&arguments.model, &*kernel)?;
     task.costs = files.pool_file.pool.costs();
     let carried = upload(&arguments.device, &task, &plan)?;
-    let uploading = start.elapsed() - reading;
+    let uploading = start.elapsed().saturating_sub(reading);
     let mut carried_task = task;
     if let Some(pool) = carried.pool() {
         carried_task.pool = pool.embeddings().into();

@@ -144,7 +144,7 @@ fn noise_is_suggested_from_values_and_from_labels() {
     assert!(run("--label-column class --values value").contains("suggested"));
     let partly = |i: usize, row: &String| {
         let cells: Vec<&str> = row.split(',').collect();
-        format!("{},{},{}", cells[0], cells[1], if i % 3 == 0 { cells[3] } else { "" })
+        format!("{},{},{}", cells[0], cells[1], if i.is_multiple_of(3) { cells[3] } else { "" })
     };
     let partly: Vec<String> = rows.iter().enumerate().map(|(i, row)| partly(i, row)).collect();
     folder.write("partly.csv", &format!("x,y,class\n{}\n", partly.join("\n")));

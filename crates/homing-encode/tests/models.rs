@@ -86,7 +86,7 @@ fn pytorch_computes_the_same_embeddings_of_images() {
 fn interrupted_work_continues_in_the_cache() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::new(folder.path().join("cache"), 1 << 30);
-    let lines: String = (0..600).map(|number| format!("parcel {number}\n")).collect();
+    let lines = (0..600).map(|number| format!("parcel {number}")).collect::<Vec<_>>().join("\n");
     let path = folder.path().join("pool.txt");
     std::fs::write(&path, lines).unwrap();
     let open = |model: &str| {

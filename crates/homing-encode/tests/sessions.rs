@@ -149,11 +149,11 @@ fn what_cannot_be_embedded_is_refused_with_its_columns() {
 #[test]
 fn progress_is_reported_up_to_the_last_item() {
     let folder = Folder::new();
-    let lines: String = (0..2500).map(|i| format!("text number {i}\n")).collect();
+    let lines = (0..2500).map(|i| format!("text number {i}")).collect::<Vec<_>>().join("\n");
     let mut seen = Vec::new();
     fresh()
         .open(&folder.write("a.txt", lines), &ReadOptions::default(), &mut |progress: Progress| {
-            seen.push(progress.done)
+            seen.push(progress.done);
         })
         .unwrap();
     assert!(seen.is_sorted() && seen.len() == 10 && seen[9] == 2500, "{seen:?}");

@@ -142,8 +142,8 @@ fn parts_of(program: &Score, paper: &Score) -> Table {
         let points = |x: Option<&f64>| x.map_or_else(String::new, |x| format!("{x:+.1}"));
         table.add_row([name, points(one), points(other)]);
     };
-    add_all(&program.by_data, &paper.by_data, |name| name.clone(), &mut add);
-    add_all(&program.by_condition, &paper.by_condition, |name| name.clone(), &mut add);
+    add_all(&program.by_data, &paper.by_data, String::clone, &mut add);
+    add_all(&program.by_condition, &paper.by_condition, String::clone, &mut add);
     add_all(&program.by_targets, &paper.by_targets, |count| format!("{count} targets"), &mut add);
     align_numbers(&mut table);
     table

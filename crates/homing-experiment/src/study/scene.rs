@@ -193,7 +193,7 @@ impl Scene {
             .map(|class| {
                 let Some(place) = task.iter().position(|of| of == class) else { return true };
                 seen[place] += 1;
-                (seen[place] - 1) % (1 + 2 * place) == 0
+                (seen[place] - 1usize).is_multiple_of(1 + 2 * place)
             })
             .collect();
         let kept = |row: &usize| keeps[*row];

@@ -200,8 +200,7 @@ fn nearest(pool: Points<'_>, kernel: &dyn Kernel, points: &[f64], own: Option<&[
         };
         covs.chunks_exact(count).enumerate().map(of_point).collect::<Vec<_>>()
     };
-    let blocks: Vec<Vec<(f64, f64, Vec<(usize, f64)>)>> =
-        (0..rows.div_ceil(BLOCK)).into_par_iter().map(in_block).collect();
+    let blocks: Vec<Vec<_>> = (0..rows.div_ceil(BLOCK)).into_par_iter().map(in_block).collect();
     let of_point = |j: usize| {
         let (sum, squares) = blocks.iter().fold((0.0, 0.0), |(s, q), block| (s + block[j].0, q + block[j].1));
         let mut best: Vec<(usize, f64)> = blocks.iter().flat_map(|block| block[j].2.iter().copied()).collect();

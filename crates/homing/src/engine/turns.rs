@@ -45,7 +45,7 @@ pub(crate) struct TurnEngine<'s> {
 }
 
 impl<'s> TurnEngine<'s> {
-    pub fn new<'a: 's>(setup: &'s RoundSetup<'s, 'a>, targets: Targets, open: Vec<bool>) -> Self {
+    pub fn new<'a: 's>(setup: &'s RoundSetup<'s, 'a>, targets: &Targets, open: Vec<bool>) -> Self {
         let prior = Law::prior(setup.kernel, setup.pool.dim());
         let functionals = targets.iter().map(|a| cosine_with(&prior, setup.kernel, a)).collect();
         Self {

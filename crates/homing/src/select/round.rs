@@ -243,7 +243,7 @@ fn turn_engine<'s>(
         return None;
     }
     let targets = targets_after(setup, ledger, picks, drawn)?;
-    Some(Box::new(TurnEngine::new(setup, targets, limits.open().to_vec())))
+    Some(Box::new(TurnEngine::new(setup, &targets, limits.open().to_vec())))
 }
 
 fn linear_speculator<'s>(
