@@ -12,8 +12,8 @@ use homing_pool::{Access, Format};
 #[derive(Args)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArguments {
-    /// Standard deviation ρ of the observation noise, in the units of the rows, which are then left as they are by default.
-    /// Without it, ρ² is the mean squared norm of the pool for rows of unit length, and 0.01 × that for others.
+    /// Standard deviation ρ of the observation noise, in the units of the rows, which are then left as they are by default;
+    /// without it, ρ² is the mean squared norm of the pool for rows of unit length, and 0.01 × that for others
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub noise_std: Option<f64>,
     /// Whether to subtract the mean embedding of the pool from all embeddings first; by default, if there are targets, the

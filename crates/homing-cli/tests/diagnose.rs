@@ -28,20 +28,20 @@ fn diagnose(folder: &Folder, more: &str) -> String {
     folder.succeeds(&format!("diagnose pool.csv --targets targets.csv {more}"))
 }
 
-/// A pool of six kinds of rows, with or without the kind of the targets.
+/// A pool of thirty kinds of rows, with or without the kind of the targets.
 #[test]
 fn a_pool_without_rows_like_the_targets_is_warned_about() {
     let folder = Folder::new();
     let row = |kind: usize, i: usize| -> String {
-        let number = |j: usize| f64::from(u8::from(j == kind)) + 0.25 * ((i * 37 + j * j * 11 + kind) as f64).sin();
-        (0..12).map(|j| number(j).to_string()).collect::<Vec<_>>().join(",")
+        let number = |j: usize| f64::from(u8::from(j == kind)) + 0.15 * ((i * (j * j + 7) + kind) as f64 * 1.3).sin();
+        (0..40).map(|j| number(j).to_string()).collect::<Vec<_>>().join(",")
     };
-    let header: String = (0..12).map(|j| format!("x{j}")).collect::<Vec<_>>().join(",");
+    let header = (0..40).map(|j| format!("x{j}")).collect::<Vec<_>>().join(",");
     let table = |rows: Vec<String>| format!("{header}\n{}\n", rows.join("\n"));
     let pool = |kinds: usize| table((0..600).map(|i| row(i % kinds, i)).collect());
-    folder.write("targets.csv", &table((0..8).map(|i| row(5, 1000 + i)).collect()));
-    folder.write("whole.csv", &pool(6));
-    folder.write("lacking.csv", &pool(5));
+    folder.write("targets.csv", &table((0..8).map(|i| row(29, 1000 + i)).collect()));
+    folder.write("whole.csv", &pool(30));
+    folder.write("lacking.csv", &pool(29));
     let of = |name: &str| folder.succeeds(&format!("diagnose {name} --targets targets.csv"));
     let whole = of("whole.csv");
     assert!(whole.starts_with("This pool has rows like all 8 targets and can teach them"), "{whole}");

@@ -27,7 +27,6 @@ Examples:
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  homing experiment run gp-rounds
   homing experiment run defaults --quick
   homing experiment run mnist-main --quick --data data
   homing experiment run mine.toml --jobs 2 --out results";

@@ -18,6 +18,10 @@ const FEWEST_ROWS: usize = 100;
 const MOST_TARGETS: usize = 100;
 const MOST_COSINES: usize = 1 << 28;
 
+/// Degrees of freedom of the cosines below which chance alone makes rows near one another, so that nearness says nothing.
+/// Pools of few kinds of rows have few, whatever their dimensions.
+const LEAST_FREEDOM: f64 = 10.0;
+
 /// Cosine beyond chance, as a share of what chance leaves, below which rows resemble one another by chance alone.
 const STRUCTURE: f64 = 0.05;
 
@@ -45,9 +49,9 @@ pub enum Offer {
 /// use homing::diagnose::closeness;
 /// use homing::{Embeddings, Linear};
 ///
-/// let pool: Vec<f64> = (0..400).map(|i| f64::from(i * i % 97).sin()).collect(); // 200 rows
-/// let targets = pool[..4].to_vec(); // two of them
-/// let found = closeness(Embeddings::new(&pool, 2)?.into(), Embeddings::new(&targets, 2)?.into(), &Linear, 0);
+/// let pool: Vec<f64> = (0..10_000).map(|i| (f64::from(i) * 1.7).sin() * (f64::from(i * i % 9973)).cos()).collect(); // 200 rows
+/// let targets = pool[..100].to_vec(); // two of them
+/// let found = closeness(Embeddings::new(&pool, 50)?.into(), Embeddings::new(&targets, 50)?.into(), &Linear, 0);
 /// let target = &found.expect("the pool is large enough").targets[1];
 /// assert!(target.row == 1 && target.nearest.1 > 0.999);
 /// # Ok::<(), homing::Error>(())
@@ -69,10 +73,10 @@ pub struct TargetCloseness {
 /// use homing::diagnose::{Offer, closeness};
 /// use homing::{Embeddings, Linear};
 ///
-/// // 200 rows in ten bundles, and a target in the direction of one bundle.
-/// let row = |i: u32| (0..20).map(move |j| f64::from(u8::from(i % 10 == j)) + 0.1 * f64::from(i * 7 + j * j).sin());
-/// let (pool, target): (Vec<f64>, Vec<f64>) = ((0..200).flat_map(row).collect(), row(1003).collect());
-/// let found = closeness(Embeddings::new(&pool, 20)?.into(), Embeddings::new(&target, 20)?.into(), &Linear, 0);
+/// // 750 rows in 25 bundles, and a target in the direction of one bundle.
+/// let row = |i: u32| (0..25).map(move |j| f64::from(u8::from(i % 25 == j)) + 0.1 * f64::from(i * 7 + j * j).sin());
+/// let (pool, target): (Vec<f64>, Vec<f64>) = ((0..750).flat_map(row).collect(), row(1003).collect());
+/// let found = closeness(Embeddings::new(&pool, 25)?.into(), Embeddings::new(&target, 25)?.into(), &Linear, 0);
 /// assert_eq!(found.expect("the pool is large enough").offer(), Offer::Rows);
 /// # Ok::<(), homing::Error>(())
 /// ```
@@ -110,7 +114,8 @@ fn is_beyond(cosine: f64, chance: f64) -> bool {
     cosine - chance > STRUCTURE * (1.0 - chance).max(0.0)
 }
 
-/// Measures how near the nearest rows of the targets are. Returns `None` for a pool of fewer than 100 rows.
+/// Measures how near the nearest rows of the targets are. Returns `None` if nearness says nothing: for a pool of fewer
+/// than 100 rows, or one whose rows fill few dimensions.
 ///
 /// ```
 /// use homing::diagnose::closeness;
@@ -129,6 +134,10 @@ pub fn closeness(pool: Points<'_>, targets: Points<'_>, kernel: &dyn Kernel, see
     let mut chosen = sample_rows(targets.rows(), most, seed);
     chosen.sort_unstable();
     let of_targets = nearest(pool, kernel, &targets.gather(&chosen), None);
+    let freedom = of_targets.iter().map(|found| found.freedom).sum::<f64>() / of_targets.len() as f64;
+    if freedom < LEAST_FREEDOM {
+        return None;
+    }
     let mut neighbours: Vec<usize> = of_targets.iter().flat_map(|found| found.rows.iter().map(|near| near.0)).collect();
     neighbours.sort_unstable();
     neighbours.dedup();
@@ -158,6 +167,7 @@ pub fn closeness(pool: Points<'_>, targets: Points<'_>, kernel: &dyn Kernel, see
 struct Nearest {
     rows: Vec<(usize, f64)>,
     chance: f64,
+    freedom: f64,
 }
 
 impl Nearest {
@@ -207,15 +217,37 @@ fn nearest(pool: Points<'_>, kernel: &dyn Kernel, points: &[f64], own: Option<&[
         Nearest::keep_best(&mut best);
         let mean = sum / rows as f64;
         let spread = (squares / rows as f64 - mean * mean).max(0.0).sqrt();
-        Nearest { rows: best, chance: mean + spread * largest_normals(rows) }
+        let freedom = freedom(mean, spread);
+        Nearest { rows: best, chance: chance_of(mean, freedom, rows), freedom }
     };
     (0..norms.len()).map(of_point).collect()
 }
 
-/// Returns the expected mean of the largest [`NEAREST`] of some standard normal numbers, by Blom's approximation.
-fn largest_normals(count: usize) -> f64 {
-    let of_rank = |rank: usize| upper_quantile((rank as f64 - 0.375) / (count as f64 + 0.25));
-    (1..=NEAREST).map(of_rank).sum::<f64>() / NEAREST as f64
+/// Returns the degrees of freedom of cosines with this mean and spread.
+///
+/// The mean comes from what all rows share. What is left of them has random directions in n dimensions, where n follows from
+/// the spread, and n − 1 degrees of freedom.
+fn freedom(mean: f64, spread: f64) -> f64 {
+    (((1.0 - mean) / spread.max(f64::EPSILON)).powi(2) - 1.0).max(1.0)
+}
+
+/// Returns the expected mean of the largest [`NEAREST`] cosines of `count` random rows. Beyond what all rows share, for a
+/// cosine r of random directions r√(ν / (1 − r²)) has Student's distribution with ν degrees of freedom. The positions of the
+/// largest are Blom's.
+fn chance_of(mean: f64, freedom: f64, count: usize) -> f64 {
+    let of_rank = |rank: usize| {
+        let t = student((rank as f64 - 0.375) / (count as f64 + 0.25), freedom);
+        t / t.hypot(freedom.sqrt())
+    };
+    mean + (1.0 - mean) * (1..=NEAREST).map(of_rank).sum::<f64>() / NEAREST as f64
+}
+
+/// Returns the number that a number of Student's distribution exceeds with probability p ≤ ½ (Abramowitz and Stegun, 26.7.5).
+fn student(p: f64, freedom: f64) -> f64 {
+    let z = upper_quantile(p);
+    let first = (z.powi(3) + z) / 4.0;
+    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+    z + first / freedom + second / freedom.powi(2)
 }
 
 /// Returns the number that a standard normal number exceeds with probability p ≤ ½, to three digits (Hastings 1955).
@@ -236,6 +268,9 @@ mod tests {
             assert!((upper_quantile(p) - want).abs() < 5e-4, "{p}");
         }
         // The largest five of a thousand lie around 2.8.
-        assert!((2.7..2.9).contains(&largest_normals(1000)));
+        // In very many dimensions, cosines are normal: the mean of the five largest of 1,000 is 2.8 spreads above the mean.
+        assert!((0.027..0.029).contains(&chance_of(0.0, freedom(0.0, 0.01), 1000)));
+        // In three dimensions a cosine is uniform, and the five largest of 1,000 are near 1.
+        assert!((0.98..1.0).contains(&chance_of(0.0, freedom(0.0, (1.0f64 / 3.0).sqrt()), 1000)));
     }
 }

@@ -162,7 +162,9 @@ mod tests {
         let points: Points<'_> = Embeddings::new(&rows[..], 1).unwrap().into();
         assert!(fit_noise(&Linear, points, &[0.1; 3], 0).unwrap_err().to_string().contains("all equal"));
         assert!(matches!(fit_noise(&Linear, points, &[1.0; 2], 0), Err(Error::Length { .. })));
-        let bad = [1.0, f64::NAN, 2.0];
+        let unknown = [1.0, f64::NAN, 2.0];
+        assert_eq!(fit_noise(&Linear, points, &unknown, 0).unwrap().rows, 2, "a row without a value is skipped");
+        let bad = [1.0, f64::INFINITY, 2.0];
         assert_eq!(fit_noise(&Linear, points, &bad, 0), Err(Error::NotFinite { what: "values", row: 1 }));
     }
 

@@ -4,16 +4,20 @@ use homing::diagnose::{Diagnosis, Offer, Question, closeness};
 use homing::{Embeddings, Linear, Task};
 use rand::RngExt;
 
-use crate::engines::clustered;
 use crate::oracle::rng;
 
-const DIM: usize = 24;
-const CLUSTERS: usize = 12;
+const DIM: usize = 40;
+const CLUSTERS: usize = 30;
 
 /// Rows in clusters, and the number of each row's cluster.
 fn rows(count: usize) -> (Vec<f32>, Vec<usize>) {
-    let data = clustered(&mut rng(8), count, DIM, CLUSTERS);
-    (data, (0..count).map(|row| (row * 7919) % CLUSTERS).collect())
+    let mut rng = rng(8);
+    let mut random = || rng.random_range(-1.0f32..1.0);
+    let centres: Vec<f32> = (0..CLUSTERS * DIM).map(|_| random()).collect();
+    let clusters: Vec<usize> = (0..count).map(|row| row % CLUSTERS).collect();
+    let of_cluster =
+        |&cluster: &usize| (0..DIM).map(|j| centres[cluster * DIM + j] + 0.7 * random()).collect::<Vec<_>>();
+    (clusters.iter().flat_map(of_cluster).collect(), clusters)
 }
 
 fn gather(data: &[f32], rows: impl Iterator<Item = usize>) -> Vec<f32> {
@@ -35,7 +39,7 @@ fn fewer_rows_of_the_targets_kind_mean_less_closeness() {
         let (pool, targets) = (Embeddings::new(&pool, DIM).unwrap(), Embeddings::new(&targets, DIM).unwrap());
         closeness(pool.into(), targets.into(), &Linear, 0).unwrap()
     };
-    let [all, few, none] = [1000, 12, 1].map(of);
+    let [all, few, none] = [1000, 3, 1].map(of);
     assert_eq!(all.offer(), Offer::Rows, "{}", all.mean());
     assert!(all.mean() > few.mean() && few.mean() > none.mean(), "{} {} {}", all.mean(), few.mean(), none.mean());
     assert!(matches!(none.offer(), Offer::NoRows | Offer::FewRows), "{}", none.mean());
