@@ -128,7 +128,7 @@ def test_limits(pool, targets):
 
 def test_stops(pool, targets):
     whole = homing.select(pool, targets, 50)
-    made = homing.select(pool, targets, 50, stop={"variance": 0.9})
+    made = homing.select(pool, targets, 50, stop={"variance": 0.9}, center=False, normalize=False)
     assert made.ended == "variance" and len(made) < 50
     made = homing.select(pool, targets, 50, stop=homing.Stop(min_gain=0.2))
     assert made.ended == "gain" and (made.gains >= 0.2).all()

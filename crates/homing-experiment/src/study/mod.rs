@@ -1,7 +1,7 @@
 //! The study of the defaults: which rule, noise and preparation of the rows are best for a classifier on the picks.
 //!
 //! A [`Scene`] is a task on a pool: a few classes of a data set, unlabelled targets of them, and a pool as it is or as users
-//! have them. In every scene, every [`Setting`] picks rows, a [`probe`](probe::accuracy) learns from their labels, and its
+//! have them. In every scene, every [`Setting`] picks rows, a probe learns from their labels, and its
 //! accuracy on other examples of the task is compared with that of the baseline.
 
 mod choice;
