@@ -70,6 +70,7 @@ def peak_memory(text):
 
 def homing(folder, rule, picks, threads, repeat=3):
     command = [HOMING, "select", f"{folder}/pool.npy", "--targets", f"{folder}/targets.npy", "-n", str(picks), "--rule", rule]
+    command += ["--center=false", "--normalize=false"]  # the rows as they are, as in the scan
     command += ["--threads", str(threads), "--out", f"{folder}/picks.csv", "--verbose"]
     outputs = []
     seconds = best(lambda: outputs.append(subprocess.run(command, check=True, capture_output=True, text=True).stderr), repeat)
