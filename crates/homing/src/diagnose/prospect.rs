@@ -20,7 +20,7 @@ const STAND_INS: usize = 20;
 /// # let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
 /// let prospect = Diagnosis::new(&Question::new(task).count(1))?.prospect;
 /// assert_eq!(prospect.count, 1);
-/// assert!(prospect.left < 0.1 && prospect.left < prospect.left_by_random);
+/// assert!(prospect.left < 0.1 && prospect.left <= prospect.left_by_random);
 /// # Ok::<(), homing::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
