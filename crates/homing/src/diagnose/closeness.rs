@@ -25,8 +25,9 @@ const LEAST_FREEDOM: f64 = 10.0;
 /// Cosine beyond chance, as a share of what chance leaves, below which rows resemble one another by chance alone.
 const STRUCTURE: f64 = 0.05;
 
-/// Closeness from which a pool has rows like the targets, and below which it has none. On CLINC150, banking77 and CIFAR-100,
-/// these tell pools with a task's rows from pools without them (`bench/diagnosis.py`).
+/// Closeness from which a pool has rows like the targets, and below which it has none. They were chosen with a prototype of this
+/// measure on CLINC150, banking77 and CIFAR-100; `bench/diagnosis.py` measures how well they tell pools with a task's rows from
+/// pools without them.
 const PRESENT: f64 = 0.7;
 const ABSENT: f64 = 0.55;
 
