@@ -3,15 +3,12 @@
 use std::ops::Range;
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::config::Config;
 use super::layers::{Activation, Linear, Norm};
 use super::name_of;
-use super::pictures::Preprocessing;
+use super::pictures::{Preprocessing, embed_images};
 use super::transformer::{Block, Transformer};
 use super::weights::Weights;
-use crate::dense::normalize;
 use crate::{Encoder, ItemKind, Items, Result};
 
 /// Families of models that can be read.
@@ -377,11 +374,6 @@ impl Encoder for ImageModel {
     }
 
     fn encode(&self, items: &Items, rows: Range<usize>) -> Result<Vec<f32>> {
-        let Items::Images(images) = items else { unreachable!("the kind of the items was checked") };
-        let each: Vec<Vec<f32>> =
-            rows.into_par_iter().map(|row| Ok(self.embed(images.rgb(row)?))).collect::<Result<_>>()?;
-        let mut out = each.concat();
-        normalize(&mut out, self.dim);
-        Ok(out)
+        embed_images(items, rows, self.dim, |image| self.embed(image))
     }
 }

@@ -1,14 +1,31 @@
 //! Turns images into the numbers that a model expects, as its `preprocessor_config.json` says.
 
+use std::ops::Range;
 use std::path::Path;
 
 use homing_data::RgbPixels;
 use image::RgbImage;
 use image::imageops::{FilterType, crop_imm, resize};
+use rayon::prelude::*;
 use serde_json::Value;
 
 use super::config::Config;
-use crate::Result;
+use crate::dense::normalize;
+use crate::{Items, Result};
+
+/// Embeds some of the images one by one, in parallel, and scales the embeddings to unit length.
+pub(super) fn embed_images(
+    items: &Items,
+    rows: Range<usize>,
+    dim: usize,
+    embed: impl Fn(RgbPixels) -> Vec<f32> + Sync,
+) -> Result<Vec<f32>> {
+    let Items::Images(images) = items else { unreachable!("the kind of the items was checked") };
+    let each: Vec<Vec<f32>> = rows.into_par_iter().map(|row| Ok(embed(images.rgb(row)?))).collect::<Result<_>>()?;
+    let mut out = each.concat();
+    normalize(&mut out, dim);
+    Ok(out)
+}
 
 /// Steps from an image to rows of red, green and blue.
 #[derive(Clone, Debug)]
