@@ -1,10 +1,13 @@
 //! Embeddings that Python holds, read in place.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use bytemuck::cast_slice;
 use half::f16;
 use homing::{Embeddings, StoredValues};
+use homing_cuda::{Device, DevicePool, Format};
 use homing_pool::{Access, ColumnChoice, Pool, ReadOptions, RowList, embedding_column};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -14,7 +17,7 @@ use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 
 use crate::argument::{Argument, Reader, read};
 use crate::chunks::Chunks;
-use crate::error::{core_error, pool_error};
+use crate::error::{core_error, device_error, pool_error};
 
 /// The memory that holds the embeddings.
 enum Storage {
@@ -25,6 +28,13 @@ enum Storage {
     Bf16(Py<PyArray2<u16>>),
     Arrow(Chunks),
     File(Box<Pool>),
+    Device(DeviceMemory),
+}
+
+/// Numbers in the memory of a GPU, and the object that owns them.
+struct DeviceMemory {
+    pool: DevicePool,
+    _owner: Py<PyAny>,
 }
 
 /// The arguments that say how a file is read: the names of its columns, and how its numbers are accessed.
@@ -84,6 +94,7 @@ impl Data {
             Storage::Bf16(array) => View::Bf16(array.bind(py).try_readonly()?),
             Storage::Arrow(chunks) => View::Embeddings(chunks.view()),
             Storage::File(pool) => View::Embeddings(pool.embeddings()),
+            Storage::Device(memory) => View::Embeddings(memory.pool.embeddings()),
         })
     }
 
@@ -109,6 +120,18 @@ impl Data {
         let file = self.file().and_then(|pool| pool.path().file_name());
         file.map_or_else(|| "an array".to_owned(), |name| name.to_string_lossy().into_owned())
     }
+}
+
+/// Returns a GPU, which is opened once per process: its kernels must be loaded.
+fn opened(index: usize) -> homing_cuda::Result<Arc<Device>> {
+    static DEVICES: LazyLock<Mutex<HashMap<usize, Arc<Device>>>> = LazyLock::new(Mutex::default);
+    let mut devices = DEVICES.lock().expect("no thread panics while it holds the lock");
+    if let Some(device) = devices.get(&index) {
+        return Ok(device.clone());
+    }
+    let device = Device::open(index)?;
+    devices.insert(index, device.clone());
+    Ok(device)
 }
 
 /// Borrowed numbers.
@@ -184,6 +207,31 @@ impl Data {
         Self::new(table.py(), Storage::Arrow(chunks))
     }
 
+    /// Views a matrix in C order in the memory of a GPU: the one with the given number, or the first. The memory must stay as
+    /// it is as long as `owner` exists.
+    #[staticmethod]
+    #[allow(unsafe_code, reason = "the package passes addresses")]
+    fn on_device(
+        py: Python<'_>,
+        address: u64,
+        shape: (usize, usize),
+        format: &str,
+        device: Option<usize>,
+        owner: Py<PyAny>,
+    ) -> PyResult<Self> {
+        let format = match format {
+            "float32" => Format::F32,
+            "float16" => Format::F16,
+            _ => Format::Bf16,
+        };
+        let device = py.detach(|| opened(device.unwrap_or(0))).map_err(device_error)?;
+        // SAFETY: the protocols by which the package receives the address guarantee that a matrix of this shape and format is
+        // there as long as its owner exists, which this object keeps.
+        let pool =
+            py.detach(|| unsafe { DevicePool::borrow(address, shape, format, &device) }).map_err(device_error)?;
+        Self::new(py, Storage::Device(DeviceMemory { pool, _owner: owner }))
+    }
+
     /// Opens a file or a folder in any format that `homing select` reads. `side_by_side` are the columns of numbers to take.
     #[staticmethod]
     #[pyo3(signature = (path, columns, side_by_side=Vec::new()))]
@@ -241,11 +289,16 @@ impl Data {
             Storage::Bf16(_) => "bfloat16",
             Storage::Arrow(chunks) => chunks.dtype(),
             Storage::File(pool) => pool.dtype(),
+            Storage::Device(memory) => match memory.pool.format() {
+                Format::F32 => "float32",
+                Format::F16 => "float16",
+                Format::Bf16 => "bfloat16",
+            },
         }
     }
 
-    /// Where the numbers are: `array`, `arrow`, `mapped` (a memory-mapped file), `read` (a file read block by block) or `held`
-    /// (a file decoded into memory).
+    /// Where the numbers are: `array`, `arrow`, `mapped` (a memory-mapped file), `read` (a file read block by block), `held` (a
+    /// file decoded into memory) or `device` (the memory of a GPU).
     #[getter]
     fn place(&self) -> &'static str {
         match &self.storage {
@@ -253,6 +306,7 @@ impl Data {
             Storage::File(pool) if pool.is_read() => "read",
             Storage::File(pool) if pool.is_mapped() => "mapped",
             Storage::File(_) => "held",
+            Storage::Device(_) => "device",
             _ => "array",
         }
     }

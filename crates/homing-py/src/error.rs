@@ -39,6 +39,11 @@ pub fn write_error(path: &Path, error: &homing_pool::Error) -> PyErr {
     }
 }
 
+/// Converts an error of a device.
+pub fn device_error(error: homing_cuda::Error) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
 /// Converts an error from rendering a page.
 pub fn report_error(error: homing_report::Error) -> PyErr {
     match error {

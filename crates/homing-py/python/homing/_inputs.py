@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from homing._devices import device_data, is_on_device
 from homing._frames import column_of_lists, found_lists, is_frame, side_by_side
 from homing._homing import Data
 from homing._homing import real as real
@@ -17,8 +18,8 @@ from homing._homing import threads as threads
 from homing._homing import whole as whole
 
 Embeddings: TypeAlias = Any
-"""Rows of floats: a NumPy array (also memory-mapped), a CPU tensor, an Arrow column or table, a Hugging Face dataset or one of
-its columns, a path, or a list of lists."""
+"""Rows of floats: a NumPy array (also memory-mapped), a tensor (also on an NVIDIA GPU), an Arrow column or table, a Hugging Face
+dataset or one of its columns, a path, or a list of lists."""
 
 Rows: TypeAlias = Any
 """Row numbers: integers in any sequence or array, a boolean mask, or a :class:`homing.Selection`."""
@@ -53,6 +54,9 @@ def data(
     module, names = module_of(x), None
     if module == "datasets":
         return _dataset(x, what, column)
+    if is_on_device(x):
+        found = device_data(x, what)
+        return Data.array(found.to_numpy()) if copy else found
     if module == "torch":
         x = _tensor(x, what)
     elif is_frame(x):
@@ -131,6 +135,8 @@ def named_floats(x: Any, what: str, pool_columns: list[str] | None = None) -> tu
     """Returns the floats as :func:`floats` does, and the names of their columns if they have some."""
     if is_frame(x):
         return side_by_side(x, what, pool_columns)
+    if is_on_device(x):
+        return device_data(x, what).to_numpy(), None
     if module_of(x) == "torch":
         x = _tensor(x, what)
     elif not isinstance(x, (np.ndarray, list, tuple)):

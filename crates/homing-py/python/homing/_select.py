@@ -27,9 +27,10 @@ def select(
     Parameters
     ----------
     pool, targets
-        Embeddings, one row per example: NumPy arrays (also memory-mapped), CPU tensors, Arrow columns or tables, Hugging Face
+        Embeddings, one row per example: NumPy arrays (also memory-mapped), tensors, Arrow columns or tables, Hugging Face
         datasets or their columns, or paths to files; float32, float64, float16 or bfloat16. The pool is read in place and not
-        copied; do not write to it during the call. Rules without targets take ``None`` as targets.
+        copied; do not write to it during the call. If it is on an NVIDIA GPU (a tensor of PyTorch, or an array of CuPy or JAX),
+        the passes run there. Rules without targets take ``None`` as targets.
     n
         How many rows to choose.
     rule
