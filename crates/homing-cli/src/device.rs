@@ -83,14 +83,11 @@ fn runs_there<'a>(task: &Task<'a>, plan: &Plan) -> Result<Embeddings<'a>, &'stat
     if plan.repeat || task.costs.is_some() || !plan.quotas.is_empty() || task.noise_vars.is_some() {
         return Err("quotas, costs and repeated picks are handled on the CPU only");
     }
-    if pool.is_centered() || pool.is_normalized() {
-        return Err(
-            "rows that are centred or scaled are in f64, and it holds f32, f16 and bf16 (see --center and --normalize)",
-        );
-    }
     match pool.values() {
-        StoredValues::F64(_) => Err("the pool is in f64, and it holds f32, f16 and bf16"),
-        StoredValues::Source(source) if !source.fits_f32() => Err("the pool is in f64, and it holds f32, f16 and bf16"),
+        StoredValues::F64(_) => Err("the pool is in f64, and a GPU holds f32, f16 and bf16"),
+        StoredValues::Source(source) if !source.fits_f32() => {
+            Err("the pool is in f64, and a GPU holds f32, f16 and bf16")
+        }
         _ => Ok(pool),
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use homing::diagnose::{NothingLearned, nothing_learned};
-use homing::{Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with};
+use homing::{Plan, Points, RowSource, Selection, Stop, Strategy, TargetSampling, Task, select_with};
 use homing_pool::{ColumnChoice, Format, Paths, PickFormat, check_picks_writable};
 
 use crate::arguments::{ColumnArguments, EncoderArguments, LimitColumnArguments, ModelArguments, PoolAccess};
@@ -195,8 +195,8 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let carried = upload(&arguments.device, &task, &plan)?;
     let uploading = start.elapsed().saturating_sub(reading);
     let mut carried_task = task;
-    if let Some(pool) = carried.pool() {
-        carried_task.pool = pool.embeddings().into();
+    if let (Some(copy), Points::Embeddings(pool)) = (carried.pool(), task.pool) {
+        carried_task.pool = pool.of_copy(copy as &dyn RowSource)?.into();
     }
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cudarc::driver::result::memcpy_dtoh_async;
 use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZeroBits};
 
 use crate::real::Real;
@@ -62,13 +63,29 @@ impl<T: DeviceRepr + ValidAsZeroBits> Buffer<T> {
     }
 }
 
-impl Buffer<u8> {
-    /// Copies bytes from a position to memory.
-    pub fn read_at(&self, at: usize, out: &mut [u8]) -> Result<()> {
-        if let Some(slice) = self.slice.as_ref() {
-            self.device.stream.memcpy_dtoh(&slice.slice(at..at + out.len()), out)?;
-            self.device.stream.synchronize()?;
+/// The numbers of a part of a pool.
+pub(crate) enum Values {
+    Own(Buffer<u8>),
+    /// Memory of somebody else, from an address on.
+    Borrowed(Arc<Device>, u64),
+}
+
+impl Values {
+    /// Returns the address of a byte.
+    pub fn at(&self, byte: usize) -> u64 {
+        match self {
+            Values::Own(buffer) => buffer.at(byte),
+            Values::Borrowed(_, address) => address + byte as u64,
         }
+    }
+
+    /// Copies bytes from a position to memory.
+    #[allow(unsafe_code, reason = "borrowed memory is an address")]
+    pub fn read_at(&self, at: usize, out: &mut [u8]) -> Result<()> {
+        let (Values::Own(Buffer { device, .. }) | Values::Borrowed(device, _)) = self;
+        // SAFETY: the memory holds whole rows, of which callers read those of the part, and the copy ends before `out` does.
+        unsafe { memcpy_dtoh_async(out, self.at(at), device.stream.cu_stream()) }?;
+        device.stream.synchronize()?;
         Ok(())
     }
 }

@@ -41,7 +41,7 @@ pub enum Error {
         /// Bytes that are free.
         free: usize,
     },
-    /// The pool's numbers cannot be held on a device without loss: it is in f64, or centred.
+    /// The pool's numbers cannot be held on a device without loss, because they are in f64.
     Inexact,
     /// The pool has more rows than one device numbers.
     TooManyRows(usize),
@@ -76,7 +76,7 @@ impl fmt::Display for Error {
                 gib(free)
             ),
             Error::Inexact => {
-                f.write_str("a device holds f32, f16 or bf16 as they are stored, but this pool is in f64 or centred; select on the CPU")
+                f.write_str("a device holds f32, f16 or bf16 as they are stored, but this pool is in f64; store it in f32, or select on the CPU")
             }
             Error::TooManyRows(rows) => {
                 write!(f, "a device numbers fewer than 2³² rows, and the pool has {rows}; use more devices, or select on the CPU")

@@ -56,6 +56,27 @@ __device__ float as_float(const void* values, int format, i64 at) {
     return x;
 }
 
+// The rows of a part as they are stored, and how a selection reads them.
+struct Rows {
+    const void* values;
+    int format;
+    int dim;
+    const double* offset;  // what is subtracted from each row, or null
+    const double* scales;  // with what each row is multiplied then, or null
+};
+
+// An entry, rounded once.
+__device__ double exact_entry(const Rows& rows, i64 row, int j) {
+    double x = as_float(rows.values, rows.format, row * rows.dim + j);
+    if (rows.offset) x -= rows.offset[j];
+    return rows.scales ? x * rows.scales[row] : x;
+}
+
+__device__ real entry(const Rows& rows, i64 row, int j) {
+    if (rows.offset || rows.scales) return (real)exact_entry(rows, row, j);
+    return as_float(rows.values, rows.format, row * rows.dim + j);
+}
+
 __device__ bool is_below(const Law& law, real bar, real low, real high, real second) {
     real noise_var = (real)law.noise_var, given = fmax(second, (real)0);
     switch (law.form) {
@@ -111,19 +132,23 @@ struct Sizes {
     i64 bad;
 };
 
-// Squared norms, with one warp per row.
-extern "C" __global__ void survey(const void* values, int format, int dim, i64 rows, real* norms, Sizes* out) {
+// Squared norms, with one warp per row. If `scales` is given, rows are to be scaled to unit length.
+extern "C" __global__ void survey(Rows rows, i64 count, real* norms, double* scales, Sizes* out) {
     __shared__ Sizes parts[32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     Sizes own = {0.0, 1e308, -1.0, 0, 0};
-    for (i64 row = (i64)blockIdx.x * warps + warp; row < rows; row += (i64)gridDim.x * warps) {
+    for (i64 row = (i64)blockIdx.x * warps + warp; row < count; row += (i64)gridDim.x * warps) {
         double sum = 0.0;
-        for (int j = lane; j < dim; j += 32) {
-            double x = as_float(values, format, row * dim + j);
+        for (int j = lane; j < rows.dim; j += 32) {
+            double x = exact_entry(rows, row, j);
             sum += x * x;
         }
         for (int offset = 16; offset; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
         if (!(sum <= 1e300)) own.bad = 1;
+        if (scales) {
+            if (lane == 0) scales[row] = sum > 0.0 ? 1.0 / sqrt(sum) : 0.0;
+            sum = sum > 0.0 ? 1.0 : 0.0;
+        }
         own.sum += sum;
         if (sum > 0.0 && sum < own.least) own.least = sum;
         if (sum > own.most) {
@@ -150,18 +175,37 @@ extern "C" __global__ void survey(const void* values, int format, int dim, i64 r
     }
 }
 
-// Converts entries.
-extern "C" __global__ void widen(const void* values, int format, i64 from, i64 count, real* out) {
-    i64 stride = (i64)gridDim.x * blockDim.x;
-    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
-        out[i] = as_float(values, format, from + i);
+// Sums of blocks of `size` rows as they are stored, with one thread per column and one block of threads per block of rows.
+extern "C" __global__ void sum_blocks(Rows rows, i64 first, i64 count, int size, double* sums) {
+    i64 start = (i64)blockIdx.x * size, end = min(start + size, count);
+    for (int j = threadIdx.x; j < rows.dim; j += blockDim.x) {
+        double sum = 0.0;
+        for (i64 row = start; row < end; ++row) sum += as_float(rows.values, rows.format, (first + row) * rows.dim + j);
+        sums[(i64)blockIdx.x * rows.dim + j] = sum;
+    }
+}
+
+// Adds the sums of blocks in their order, with one thread per column.
+extern "C" __global__ void add_sums(const double* sums, int blocks, int dim, double* total) {
+    int j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (j >= dim) return;
+    double sum = total[j];
+    for (int block = 0; block < blocks; ++block) sum += sums[(i64)block * dim + j];
+    total[j] = sum;
+}
+
+// Converts rows, with one warp per row.
+extern "C" __global__ void convert(Rows rows, i64 first, int count, real* out) {
+    int lane = threadIdx.x % 32, warps = gridDim.x * blockDim.x / 32;
+    for (int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32; row < count; row += warps) {
+        for (int j = lane; j < rows.dim; j += 32) out[(i64)row * rows.dim + j] = entry(rows, first + row, j);
     }
 }
 
 // Copies scattered rows, with one block of threads per row.
-extern "C" __global__ void gather(const void* values, int format, int dim, const u32* rows, real* out) {
-    i64 from = (i64)rows[blockIdx.x] * dim, to = (i64)blockIdx.x * dim;
-    for (int j = threadIdx.x; j < dim; j += blockDim.x) out[to + j] = as_float(values, format, from + j);
+extern "C" __global__ void gather(Rows rows, const u32* names, real* out) {
+    i64 row = names[blockIdx.x], to = (i64)blockIdx.x * rows.dim;
+    for (int j = threadIdx.x; j < rows.dim; j += blockDim.x) out[to + j] = entry(rows, row, j);
 }
 
 // Squared norms of copied rows, with one warp per row.

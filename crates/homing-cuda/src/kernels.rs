@@ -30,7 +30,9 @@ macro_rules! kernels {
 kernels!(
     survey,
     measure,
-    widen,
+    sum_blocks,
+    add_sums,
+    convert,
     gather,
     start,
     set_until,

@@ -1,7 +1,7 @@
 //! Pools in the memory of NVIDIA GPUs: a carrier of [`homing::shard`].
 //!
-//! A [`DevicePool`] holds the rows of a pool on one or more devices. Its [`embeddings`](DevicePool::embeddings) are given to
-//! a [`Task`](homing::Task) as any others. Selections with the linear kernel then run on the devices: matrix products in
+//! A [`DevicePool`] holds the rows of a pool on one or more devices. Its [`embeddings`](DevicePool::embeddings), which may be
+//! centred and scaled, are given to a [`Task`](homing::Task) as any others. Selections with the linear kernel then run on the devices: matrix products in
 //! f32, bounds on their rounding, and the ranking of rows. Every decision is made in f64 on the CPU, so the picks are those
 //! of a pool in memory. Everything else reads the rows that it needs through the CPU.
 //!
@@ -30,6 +30,7 @@ mod products;
 mod ranking;
 mod real;
 mod refiner;
+mod rows;
 mod shard;
 
 pub use device::Device;

@@ -5,24 +5,24 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use half::{bf16, f16};
-use homing::shard::{Carrier, Shard, ShardSetup, Survey};
+use homing::shard::{BLOCK, Carrier, Shard, ShardSetup, Survey, Transform};
 use homing::{Embeddings, RowSource, StoredValues};
 use rayon::prelude::*;
 
-use crate::buffer::{Buffer, Staging};
-use crate::device::{launch, per_block};
-use crate::real::Real;
+use crate::buffer::{Buffer, Staging, Values};
+use crate::device::{launch, per_block, through_all};
+use crate::rows::{Rows, Sizes};
 use crate::shard::DeviceShard;
 use crate::{Device, Error, Result};
-
-/// Number of blocks of threads that measure the rows' sizes.
-const SURVEY_BLOCKS: u32 = 1024;
 
 /// Number of bytes that are uploaded at a time.
 const UPLOAD: usize = 64 << 20;
 
 /// Number of bytes that one thread copies at a time.
 const COPY: usize = 1 << 20;
+
+/// Size of the numbers of a row in a selection, which takes a GiB for blocks in addition.
+const NUMBERS: usize = 68;
 
 /// Number of rows that were read one by one and are kept, because a pick is read several times.
 const KEPT_ROWS: usize = 4096;
@@ -67,11 +67,23 @@ impl Format {
 pub(crate) struct Part {
     pub device: Arc<Device>,
     pub rows: Range<usize>,
-    pub values: Buffer<u8>,
-    /// ‖φ‖² of every row.
-    pub norms: Buffer<f32>,
-    sizes: Survey,
-    is_finite: bool,
+    pub values: Values,
+    /// Sizes of the rows as they are stored.
+    pub sizes: Sizes<f32>,
+}
+
+impl Part {
+    /// Measures rows that are on the device.
+    fn new(device: &Arc<Device>, rows: Range<usize>, values: Values, dim: usize, format: Format) -> Result<Self> {
+        if rows.len() >= u32::MAX as usize {
+            return Err(Error::TooManyRows(rows.len()));
+        }
+        let survey = Survey { sum: 0.0, least: 0.0, most: 0.0, row: 0 };
+        let sizes = Sizes { norms: Buffer::new(device), survey, is_finite: true };
+        let mut part = Self { device: device.clone(), rows, values, sizes };
+        part.sizes = Rows::stored(&part, dim, format).measure(0)?;
+        Ok(part)
+    }
 }
 
 /// A pool in the memory of one or more devices, each of which holds a range of its rows.
@@ -93,10 +105,10 @@ impl std::fmt::Debug for DevicePool {
 }
 
 impl DevicePool {
-    /// Uploads a pool. Numbers in f16 and bf16 stay as they are.
+    /// Uploads the numbers of a pool as they are stored, in f32, f16 or bf16. Whatever is done to rows when they are read is
+    /// up to the selection (see [`Embeddings::of_copy`]).
     pub fn upload(pool: Embeddings<'_>, devices: &[Arc<Device>]) -> Result<Self> {
         let format = match pool.values() {
-            _ if pool.is_centered() || pool.is_normalized() => return Err(Error::Inexact),
             StoredValues::F32(_) => Format::F32,
             StoredValues::F16(_) => Format::F16,
             StoredValues::Bf16(_) => Format::Bf16,
@@ -104,17 +116,34 @@ impl DevicePool {
             _ => return Err(Error::Inexact),
         };
         let (dim, size) = (pool.dim(), format.size());
-        Self::fill(pool.rows(), dim, format, devices, |part| {
-            let mut staging = Staging::new(&part.device)?;
+        Self::fill((pool.rows(), dim), format, devices, |device, own, values| {
+            let mut staging = Staging::new(device)?;
             let step = (UPLOAD / size / dim).max(1);
-            for first in part.rows.clone().step_by(step) {
-                let rows = first..part.rows.end.min(first + step);
+            for first in own.clone().step_by(step) {
+                let rows = first..own.end.min(first + step);
                 let staged = staging.next((rows.len() * dim * size).min(UPLOAD))?;
                 copy_bytes(pool.values(), rows.start * dim..rows.end * dim, staged);
-                staging.send(rows.len() * dim * size, &mut part.values, (first - part.rows.start) * dim * size)?;
+                staging.send(rows.len() * dim * size, values, (first - own.start) * dim * size)?;
             }
             pool.check_read().map_err(|error| Error::Failed(error.to_string()))
         })
+    }
+
+    /// Views rows that are in the memory of a device already, in C order.
+    ///
+    /// # Safety
+    /// The memory at `address` belongs to the device, holds `rows × dim` numbers of the format, and neither changes nor
+    /// disappears as long as the pool exists.
+    #[allow(unsafe_code, reason = "an address says nothing about what is there")]
+    pub unsafe fn borrow(
+        address: u64,
+        (rows, dim): (usize, usize),
+        format: Format,
+        device: &Arc<Device>,
+    ) -> Result<Self> {
+        let _turn = device.take_turn()?;
+        let part = Part::new(device, 0..rows, Values::Borrowed(device.clone(), address), dim, format)?;
+        Ok(Self::new(vec![part], (rows, dim), format))
     }
 
     /// Makes a pool on a device from random rows of unit length, near `clusters` centres (none: independent normal numbers),
@@ -127,56 +156,48 @@ impl DevicePool {
         devices: &[Arc<Device>],
     ) -> Result<Self> {
         assert!(dim <= 2048, "generated rows have at most 2048 numbers");
-        Self::fill(rows, dim, format, devices, |part| {
-            let (count, clusters, spread) = (part.rows.len() as i64, clusters as i64, 0.7f32);
-            let (values, format, dim) = (part.values.at(0), format as i32, dim as i32);
-            let blocks = through_rows();
-            launch!(
-                part.device,
-                part.device.single.generate,
-                blocks,
-                values,
-                format,
-                dim,
-                count,
-                clusters,
-                spread,
-                seed
-            );
+        Self::fill((rows, dim), format, devices, |device, own, values| {
+            let (count, clusters, spread) = (own.len() as i64, clusters as i64, 0.7f32);
+            let (to, format, dim) = (values.at(0), format as i32, dim as i32);
+            let generate = &device.single.generate;
+            launch!(device, generate, through_all(), to, format, dim, count, clusters, spread, seed);
             Ok(())
         })
     }
 
+    /// Makes the part of each device from what `write` writes: the rows of a range.
     fn fill(
-        rows: usize,
-        dim: usize,
+        (rows, dim): (usize, usize),
         format: Format,
         devices: &[Arc<Device>],
-        write: impl Fn(&mut Part) -> Result<()>,
+        write: impl Fn(&Arc<Device>, &Range<usize>, &mut Buffer<u8>) -> Result<()>,
     ) -> Result<Self> {
-        let share = rows.div_ceil(devices.len().max(1));
-        if share >= u32::MAX as usize {
-            return Err(Error::TooManyRows(rows));
-        }
+        // Parts end where blocks do, so that sums over blocks do not depend on the number of devices.
+        let share = rows.div_ceil(devices.len().max(1)).next_multiple_of(BLOCK);
         let part = |(i, device): (usize, &Arc<Device>)| {
             let own = (i * share).min(rows)..((i + 1) * share).min(rows);
-            // The numbers of a selection take up to 13 f32 per row, and a GiB is room for blocks.
-            device.check_room(own.len() * (dim * format.size() + 56) + (1 << 30))?;
-            let values = Buffer::zeros(device, own.len() * dim * format.size())?;
-            let norms = Buffer::zeros(device, own.len())?;
-            let sizes = Survey { sum: 0.0, least: 0.0, most: 0.0, row: 0 };
-            let mut part = Part { device: device.clone(), rows: own, values, norms, sizes, is_finite: true };
-            write(&mut part)?;
-            part.measure(dim, format)?;
-            Ok(part)
+            let bytes = own.len() * dim * format.size();
+            device.check_room(bytes + own.len() * NUMBERS + (1 << 30))?;
+            let mut values = Buffer::zeros(device, bytes)?;
+            write(device, &own, &mut values)?;
+            Part::new(device, own, Values::Own(values), dim, format)
         };
         let parts = devices.iter().enumerate().map(part).collect::<Result<_>>()?;
-        let (failure, kept) = Default::default();
-        let room = devices.iter().map(|device| (Buffer::new(device), Buffer::new(device))).collect();
-        Ok(Self { parts, dim, format, rows, failure, kept, gathered: Mutex::new(room) })
+        Ok(Self::new(parts, (rows, dim), format))
     }
 
-    /// Returns the pool as a selection reads it.
+    fn new(parts: Vec<Part>, (rows, dim): (usize, usize), format: Format) -> Self {
+        let (failure, kept) = Default::default();
+        let room = parts.iter().map(|part| (Buffer::new(&part.device), Buffer::new(&part.device))).collect();
+        Self { parts, dim, format, rows, failure, kept, gathered: Mutex::new(room) }
+    }
+
+    /// Returns the format of the numbers.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Returns the pool's rows as they are stored.
     pub fn embeddings(&self) -> Embeddings<'_> {
         Embeddings::new(self as &dyn RowSource, self.dim).expect("a pool holds whole rows")
     }
@@ -197,8 +218,8 @@ impl DevicePool {
             }
             let _turn = part.device.take_turn()?;
             let (names, to) = (names.fill(&own)?, room.reserve(own.len() * self.dim)?);
-            let (values, format, dim) = (part.values.at(0), self.format as i32, self.dim as i32);
-            launch!(part.device, part.device.single.gather, per_block(own.len()), values, format, dim, names, to);
+            let stored = Rows::stored(part, self.dim, self.format).argument();
+            launch!(part.device, part.device.single.gather, per_block(own.len()), stored, names, to);
             if own.len() == rows.len() {
                 room.read(out)?;
                 continue;
@@ -257,10 +278,6 @@ impl DevicePool {
     }
 }
 
-fn through_rows() -> cudarc::driver::LaunchConfig {
-    cudarc::driver::LaunchConfig { grid_dim: (SURVEY_BLOCKS, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 }
-}
-
 /// Copies stored numbers as bytes, in the format of the pool.
 fn copy_bytes(values: StoredValues<'_>, at: Range<usize>, out: &mut [u8]) {
     let stored: &[u8] = match values {
@@ -275,48 +292,6 @@ fn copy_bytes(values: StoredValues<'_>, at: Range<usize>, out: &mut [u8]) {
     };
     // One thread copies more slowly than the bus.
     out.par_chunks_mut(COPY).zip(stored.par_chunks(COPY)).for_each(|(out, stored)| out.copy_from_slice(stored));
-}
-
-impl Part {
-    /// Writes the squared norms of all rows in `T`, and the extremes of each block of threads.
-    fn survey<T: Real>(&self, dim: usize, format: Format, norms: u64, sizes: u64) -> Result<()> {
-        let (values, rows) = (self.values.at(0), self.rows.len() as i64);
-        let kernels = T::kernels(&self.device);
-        launch!(self.device, kernels.survey, through_rows(), values, format as i32, dim as i32, rows, norms, sizes);
-        Ok(())
-    }
-
-    /// Computes the squared norms of all rows in `T`.
-    pub fn norms<T: Real>(&self, dim: usize, format: Format) -> Result<Buffer<T>> {
-        let norms = Buffer::zeros(&self.device, self.rows.len())?;
-        let sizes = Buffer::<u64>::zeros(&self.device, 5 * SURVEY_BLOCKS as usize)?;
-        self.survey::<T>(dim, format, norms.at(0), sizes.at(0))?;
-        Ok(norms)
-    }
-
-    /// Computes the squared norms of all rows, and their extremes.
-    fn measure(&mut self, dim: usize, format: Format) -> Result<()> {
-        // Five numbers of 8 bytes per block of threads: the sum, the least and the largest, its row, and whether a row is not
-        // finite.
-        let sizes = Buffer::<u64>::zeros(&self.device, 5 * SURVEY_BLOCKS as usize)?;
-        self.survey::<f32>(dim, format, self.norms.at(0), sizes.at(0))?;
-        let mut found = vec![0; 5 * SURVEY_BLOCKS as usize];
-        sizes.read(&mut found)?;
-        let (mut least, mut most) = (f64::INFINITY, -1.0);
-        for block in found.chunks_exact(5) {
-            let [sum, low, high] = [0, 1, 2].map(|i| f64::from_bits(block[i]));
-            self.sizes.sum += sum;
-            least = low.min(least);
-            let row = self.rows.start + block[3] as usize;
-            if high > most || (high == most && row < self.sizes.row) {
-                (most, self.sizes.row) = (high, row);
-            }
-            self.is_finite &= block[4] == 0;
-        }
-        self.sizes.most = most.max(0.0);
-        self.sizes.least = if self.sizes.most > 0.0 { least } else { 0.0 };
-        Ok(())
-    }
 }
 
 impl RowSource for DevicePool {
@@ -354,8 +329,18 @@ impl RowSource for DevicePool {
 }
 
 impl Carrier for DevicePool {
-    fn survey(&self) -> Option<Survey> {
-        if self.failure.get().is_some() || !self.parts.iter().all(|part| part.is_finite) {
+    fn survey(&self, transform: Transform<'_>) -> Option<Survey> {
+        let of_part = |part: &Part| -> Result<(Survey, bool)> {
+            if transform.is_identity() {
+                return Ok((part.sizes.survey, part.sizes.is_finite));
+            }
+            let _turn = part.device.take_turn()?;
+            let (_, sizes) = Rows::transformed::<f32>(part, self.dim, self.format, transform)?;
+            Ok((sizes.survey, sizes.is_finite))
+        };
+        let parts = self.parts.iter().filter(|part| !part.rows.is_empty());
+        let sizes = parts.map(of_part).collect::<Result<Vec<_>>>().map_err(|error| self.fail(&error)).ok()?;
+        if self.failure.get().is_some() || !sizes.iter().all(|&(_, is_finite)| is_finite) {
             return None;
         }
         let both = |a: Survey, b: Survey| Survey {
@@ -364,17 +349,30 @@ impl Carrier for DevicePool {
             most: a.most.max(b.most),
             row: if b.most > a.most { b.row } else { a.row },
         };
-        self.parts.iter().filter(|part| !part.rows.is_empty()).map(|part| part.sizes).reduce(both)
+        sizes.into_iter().map(|(survey, _)| survey).reduce(both)
     }
 
-    fn shards<'s>(&'s self, setup: &ShardSetup) -> Vec<Box<dyn Shard + 's>> {
+    fn mean(&self) -> Option<Vec<f64>> {
+        let mut sum = vec![0.0; self.dim];
+        for part in self.parts.iter().filter(|part| !part.rows.is_empty()) {
+            let add = |sum: &mut [f64]| {
+                let _turn = part.device.take_turn()?;
+                Rows::stored(part, self.dim, self.format).add_to(sum)
+            };
+            add(&mut sum).map_err(|error| self.fail(&error)).ok()?;
+        }
+        sum.iter_mut().for_each(|x| *x /= self.rows as f64);
+        Some(sum)
+    }
+
+    fn shards<'s>(&'s self, setup: &ShardSetup<'_>) -> Vec<Box<dyn Shard + 's>> {
         let Some(form) = setup.form else { return Vec::new() };
         let shard = |part: &'s Part| -> Result<Box<dyn Shard + 's>> {
             let _turn = part.device.take_turn()?;
             Ok(if setup.is_double {
-                Box::new(DeviceShard::<f64>::new(self, part, form, setup.noise_var)?)
+                Box::new(DeviceShard::<f64>::new(self, part, form, setup)?)
             } else {
-                Box::new(DeviceShard::<f32>::new(self, part, form, setup.noise_var)?)
+                Box::new(DeviceShard::<f32>::new(self, part, form, setup)?)
             })
         };
         self.parts.iter().map(shard).collect::<Result<_>>().unwrap_or_else(|error| {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::device::{launch, through_all};
-use crate::pool::{Format, Part};
 use crate::real::{Product, Real};
+use crate::rows::Rows;
 use crate::{Device, Result};
 
 /// Number of terms that are summed before they are added to a longer sum.
@@ -21,7 +21,7 @@ const FEWEST_ROWS: usize = 4096;
 const MOST_ROWS: usize = 1 << 17;
 
 /// Error factor γ of a product: any order of summation within runs of [`RUN`] terms, the sum of the runs, and the rounding
-/// of the functional (Higham 2002, §3.1).
+/// of the functional and of a transformed row (Higham 2002, §3.1).
 pub(crate) fn product_error<T: Real>(dim: usize) -> f64 {
     1.01 * T::UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3) as f64
 }
@@ -33,8 +33,8 @@ pub(crate) struct Products<T> {
     functionals: Buffer<T>,
     count: usize,
     out: Buffer<T>,
-    /// Rows in the format of the products, if the pool stores another.
-    widened: Buffer<T>,
+    /// Rows in the format of the products, if they are stored in another or transformed.
+    converted: Buffer<T>,
 }
 
 /// The products of one block: one column of `stride` entries per functional.
@@ -48,8 +48,8 @@ pub(crate) struct Block {
 
 impl<T: Real> Products<T> {
     pub fn new(device: &Arc<Device>, dim: usize) -> Self {
-        let [functionals, out, widened] = std::array::from_fn(|_| Buffer::new(device));
-        Self { device: device.clone(), dim, functionals, count: 0, out, widened }
+        let [functionals, out, converted] = std::array::from_fn(|_| Buffer::new(device));
+        Self { device: device.clone(), dim, functionals, count: 0, out, converted }
     }
 
     /// Copies functionals to the device.
@@ -60,12 +60,11 @@ impl<T: Real> Products<T> {
         Ok(())
     }
 
-    /// Multiplies all rows of a part of a pool, and calls `f` with the products of each block.
-    pub fn of_part(&mut self, part: &Part, format: Format, mut f: impl FnMut(Block) -> Result<()>) -> Result<()> {
-        let (all, dim) = (part.rows.len(), self.dim);
+    /// Multiplies all rows, and calls `f` with the products of each block.
+    pub fn of_all(&mut self, stored: &Rows<'_>, mut f: impl FnMut(Block) -> Result<()>) -> Result<()> {
+        let (all, dim) = (stored.part.rows.len(), self.dim);
         let mut most = (BLOCK_BYTES / size_of::<T>() / self.count.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
-        let is_stored = T::STORED == Some(format);
-        if !is_stored {
+        if stored.in_place::<T>(0).is_none() {
             most = most.min((CONVERTED_BYTES / size_of::<T>() / dim).max(FEWEST_ROWS / 4));
         }
         let blocks = all.div_ceil(most.min(all).max(1));
@@ -73,23 +72,13 @@ impl<T: Real> Products<T> {
         let address = self.out.reserve(size * self.count)?;
         for first in (0..all).step_by(size.max(1)) {
             let rows = size.min(all - first);
-            let values = if is_stored {
-                part.values.at(first * dim * format.size())
+            let values = if let Some(values) = stored.in_place::<T>(first) {
+                values
             } else {
-                let widened = self.widened.reserve(size * dim)?;
-                let (from, count) = ((first * dim) as i64, (rows * dim) as i64);
+                let to = self.converted.reserve(size * dim)?;
                 let kernels = T::kernels(&self.device);
-                launch!(
-                    self.device,
-                    kernels.widen,
-                    through_all(),
-                    part.values.at(0),
-                    format as i32,
-                    from,
-                    count,
-                    widened
-                );
-                widened
+                launch!(self.device, kernels.convert, through_all(), stored.argument(), first as i64, rows as i32, to);
+                to
             };
             self.multiply(values, rows, address, size)?;
             f(Block { first, rows, address, stride: size })?;

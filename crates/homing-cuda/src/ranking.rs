@@ -6,9 +6,9 @@ use homing::shard::{PickStep, Ranked, Ranking, Rival, Trial};
 
 use crate::buffer::Buffer;
 use crate::device::{launch, per_block, per_row, through_all};
-use crate::pool::{Format, Part};
 use crate::products::Products;
 use crate::real::Real;
+use crate::rows::Rows;
 use crate::shard::{Law, StepNumbers, functionals};
 use crate::{Device, Result};
 
@@ -145,29 +145,20 @@ impl<T: Real> WarmRows<T> {
     }
 
     /// Copies the vectors and the numbers of the chosen rows.
-    pub fn copy(&mut self, law: Law, (vars, seconds): (u64, u64), part: &Part, format: Format) -> Result<()> {
+    pub fn copy(&mut self, law: Law, (vars, seconds): (u64, u64), stored: &Rows<'_>) -> Result<()> {
         let count = self.count;
         if count == 0 {
             return Ok(());
         }
-        let (points, dim) = (self.points.reserve(count * self.dim)?, self.dim as i32);
-        let names = self.names.at(0);
-        launch!(
-            self.device,
-            T::kernels(&self.device).gather,
-            per_block(count),
-            part.values.at(0),
-            format as i32,
-            dim,
-            names,
-            points
-        );
+        let (points, names) = (self.points.reserve(count * self.dim)?, self.names.at(0));
+        let kernels = T::kernels(&self.device);
+        launch!(self.device, kernels.gather, per_block(count), stored.argument(), names, points);
         let (own_vars, own_seconds) = (self.vars.reserve(count)?, self.seconds.reserve(count)?);
         let has_second = i32::from(law.kind != 0);
         let (rows, marks) = (count as i32, self.marks.at(0));
         launch!(
             self.device,
-            T::kernels(&self.device).copy_numbers,
+            kernels.copy_numbers,
             per_row(count),
             vars,
             seconds,

@@ -10,8 +10,8 @@ use homing::shard::{Pass, PickStep, Precision, Start};
 
 use crate::buffer::Buffer;
 use crate::device::{launch, per_block, per_row};
-use crate::pool::{Format, Part};
 use crate::products::Products;
+use crate::rows::Rows;
 use crate::shard::{Checkpoints, DecisionNumbers, Law, NEVER, SLOTS, StartNumbers, StepNumbers, functionals};
 use crate::{Device, Result};
 
@@ -77,8 +77,7 @@ impl Refiner {
     pub fn challengers(
         &mut self,
         law: Law,
-        part: &Part,
-        format: Format,
+        stored: &Rows<'_>,
         pass: &Pass<'_>,
         named: &[(usize, usize)],
     ) -> Result<Vec<(usize, usize)>> {
@@ -91,7 +90,7 @@ impl Refiner {
             let names: Vec<u32> = rows.iter().map(|&(_, row)| row as u32).collect();
             let until = |row: usize| excluded.get(&row).map_or(NEVER, |&from| u8::try_from(from).unwrap_or(NEVER));
             let until: Vec<u8> = rows.iter().map(|&(_, row)| until(row)).collect();
-            let decisions = self.decide(law, (part, format), pass, &names, &until)?;
+            let decisions = self.decide(law, stored, pass, &names, &until)?;
             let all = decisions.into_iter().zip(&names).filter(|(t, _)| *t != NEVER);
             found.extend(all.map(|(t, &row)| (usize::from(t), row as usize)));
         }
@@ -99,19 +98,12 @@ impl Refiner {
     }
 
     /// Returns the first decision that each row may matter to, or [`NEVER`].
-    fn decide(
-        &mut self,
-        law: Law,
-        (part, format): (&Part, Format),
-        pass: &Pass<'_>,
-        names: &[u32],
-        until: &[u8],
-    ) -> Result<Vec<u8>> {
+    fn decide(&mut self, law: Law, stored: &Rows<'_>, pass: &Pass<'_>, names: &[u32], until: &[u8]) -> Result<Vec<u8>> {
         let device = self.device.clone();
         let (count, kernels) = (names.len(), &device.double);
         let (names, until) = (self.names.fill(names)?, self.until.fill(until)?);
         let (points, dim) = (self.points.reserve(count * self.dim)?, self.dim as i32);
-        launch!(device, kernels.gather, per_block(count), part.values.at(0), format as i32, dim, names, points);
+        launch!(device, kernels.gather, per_block(count), stored.argument(), names, points);
         let (rows, norms) = (count as i32, self.norms.reserve(count)?);
         launch!(device, kernels.measure, per_row(32 * count), points, dim, rows, norms);
         let (vars, seconds, errors) =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::DeviceRepr;
 use homing::shard::{
     CHALLENGERS, CHECKPOINTS, Challengers, Errors, KeyForm, Pass, PickStep, Precision, Ranked, Ranking, Rival,
-    SecondNumber, SecondStart, Shard, Start, Trial,
+    SecondNumber, SecondStart, Shard, ShardSetup, Start, Trial,
 };
 
 use crate::buffer::Buffer;
@@ -16,6 +16,7 @@ use crate::products::{Products, product_error};
 use crate::ranking::WarmRows;
 use crate::real::Real;
 use crate::refiner::Refiner;
+use crate::rows::Rows;
 use crate::{Device, Result};
 
 /// The decision from which on a row is not named, if there is none.
@@ -183,7 +184,7 @@ pub(crate) fn functionals<'m>(
 /// The rows of one device, with their numbers.
 pub(crate) struct DeviceShard<'a, T: Real> {
     pool: &'a DevicePool,
-    part: &'a Part,
+    stored: Rows<'a>,
     device: Arc<Device>,
     law: Law,
     gamma: f64,
@@ -209,18 +210,24 @@ pub(crate) struct DeviceShard<'a, T: Real> {
     /// The drafted steps of the last pass, and its checkpoints.
     drafted: Vec<PickStep>,
     checkpoints: [usize; SLOTS],
-    /// ‖φ‖² of every row, if they are kept in another precision than the pool's.
+    /// ‖φ‖² of every row, unless they are those of the pool.
     norms: Option<Buffer<T>>,
 }
 
 impl<'a, T: Real> DeviceShard<'a, T> {
-    pub fn new(pool: &'a DevicePool, part: &'a Part, form: KeyForm, noise_var: f64) -> Result<Self> {
+    pub fn new(pool: &'a DevicePool, part: &'a Part, form: KeyForm, setup: &ShardSetup<'_>) -> Result<Self> {
         let device = part.device.clone();
         let rows = part.rows.len();
+        let (stored, norms) = if T::UNIT == f32::UNIT && setup.transform.is_identity() {
+            (Rows::stored(part, pool.dim, pool.format), None)
+        } else {
+            let (stored, sizes) = Rows::transformed(part, pool.dim, pool.format, setup.transform)?;
+            (stored, Some(sizes.norms))
+        };
         Ok(Self {
             pool,
-            part,
-            law: Law::new(form, noise_var),
+            stored,
+            law: Law::new(form, setup.noise_var),
             gamma: product_error::<T>(pool.dim),
             products: Products::new(&device, pool.dim),
             vars: Buffer::zeros(&device, rows * SLOTS)?,
@@ -239,22 +246,22 @@ impl<'a, T: Real> DeviceShard<'a, T> {
             refiner: (T::UNIT == f32::UNIT).then(|| Refiner::new(&device, pool.dim)),
             drafted: Vec::new(),
             checkpoints: [0; SLOTS],
-            norms: if T::UNIT == f32::UNIT { None } else { Some(part.norms(pool.dim, pool.format)?) },
+            norms,
             device,
         })
     }
 
     fn kernels(&self) -> &'a Kernels {
-        T::kernels(&self.part.device)
+        T::kernels(&self.stored.part.device)
     }
 
     /// Returns the address of a row's ‖φ‖².
     fn norms(&self, row: usize) -> u64 {
-        self.norms.as_ref().map_or_else(|| self.part.norms.at(row), |norms| norms.at(row))
+        self.norms.as_ref().map_or_else(|| self.stored.part.sizes.norms.at(row), |norms| norms.at(row))
     }
 
     fn len(&self) -> usize {
-        self.part.rows.len()
+        self.stored.part.rows.len()
     }
 
     /// Returns what a computation gives, or a default if the device fails, which the pool remembers.
@@ -308,7 +315,7 @@ impl<'a, T: Real> DeviceShard<'a, T> {
         self.products.set(numbers.functionals.iter().map(Vec::as_slice))?;
         let (law, device, kernels) = (self.law, &self.device, self.kernels());
         let (vars, seconds, errors, norms) = (&self.vars, &self.seconds, &self.errors, self.norms(0));
-        self.products.of_part(self.part, self.pool.format, |block| {
+        self.products.of_all(&self.stored, |block| {
             let (stride, rows, first) = (block.stride as i64, block.rows as i32, block.first);
             launch!(
                 device,
@@ -355,7 +362,7 @@ impl<'a, T: Real> DeviceShard<'a, T> {
         let (law, device, kernels) = (self.law, &self.device, self.kernels());
         let (vars, seconds, errors) = (self.vars.at(0), self.seconds.at(0), self.errors.at(0));
         let (until, named, norms) = (self.until.at(0), self.named.at(0), self.norms(0));
-        self.products.of_part(self.part, self.pool.format, |block| {
+        self.products.of_all(&self.stored, |block| {
             let (stride, rows, first) = (block.stride as i64, block.rows as i32, block.first as i64);
             launch!(
                 device,
@@ -414,7 +421,7 @@ impl<'a, T: Real> DeviceShard<'a, T> {
         }
         self.set_until(&excluded, &vec![NEVER; excluded.len()])?;
         if let Some(refiner) = &mut self.refiner {
-            rows = refiner.challengers(self.law, self.part, self.pool.format, pass, &rows)?;
+            rows = refiner.challengers(self.law, &self.stored, pass, &rows)?;
             refiner.steps.extend(pass.steps[..pass.made].iter().map(|&step| step.clone()));
             self.drafted = pass.steps[pass.made..].iter().map(|&step| step.clone()).collect();
             self.checkpoints = pass.checkpoints;
@@ -429,7 +436,7 @@ impl<'a, T: Real> DeviceShard<'a, T> {
         let seconds = |slot: usize| if self.law.has_second() { self.seconds.at(slot * all) } else { 0 };
         let slots = self.slots.map(|slot| (self.vars.at(slot * all), seconds(slot)));
         self.warm.choose(self.law, ranking.lists, &slots, self.until.at(0), all)?;
-        self.warm.copy(self.law, slots[0], self.part, self.pool.format)?;
+        self.warm.copy(self.law, slots[0], &self.stored)?;
         self.warm.rank(self.law, ranking, self.gamma)
     }
 }

@@ -62,12 +62,17 @@ fn compare(name: &str, pool: &DevicePool, dim: usize) -> bool {
     let values = download(pool, dim);
     let targets: Vec<f32> = (0..8).flat_map(|i| values[i * 97 * dim..(i * 97 + 1) * dim].to_vec()).collect();
     let targets: Vec<f32> = targets.iter().enumerate().map(|(i, x)| x + 0.02 * ((i as f32) * 0.7).sin()).collect();
-    let targets = Embeddings::new(&targets, dim).expect("the rows are whole");
-    let here = Task::new(Embeddings::new(&values, dim).expect("the rows are whole"), targets).forbidden(&[5, 6]);
-    let there = Task::new(pool.embeddings(), targets).forbidden(&[5, 6]);
+    let whole = |values| Embeddings::new(values, dim).expect("the rows are whole");
+    let (here, targets) = (whole(&values), whole(&targets));
+    let mean = here.mean();
+    assert_eq!(pool.embeddings().mean(), mean, "{name}: the mean is that of the CPU, to the last digit");
     let (mut agree, mut passes, mut plain) = (true, 0, 0);
-    for rule in RULES {
-        for noise in NOISES {
+    let prepared = [1e-4, 1.0].map(|noise| (Some(&mean[..]), noise));
+    for (mean, noise) in NOISES.map(|noise| (None, noise)).into_iter().chain(prepared) {
+        let task = |rows| Task::new(as_read(rows, mean), as_read(targets, mean)).forbidden(&[5, 6]);
+        let (here, there) = (task(here), task(pool.embeddings()));
+        let name = format!("{name}{}", if mean.is_some() { ", prepared" } else { "" });
+        for rule in RULES {
             let plan =
                 Plan::default().strategy(rule.parse().expect("a rule")).count(COUNT).noise(Noise::Relative(noise));
             let a = select(&here, &plan.clone().engine(Engine::Plain));
@@ -94,6 +99,11 @@ fn compare(name: &str, pool: &DevicePool, dim: usize) -> bool {
         if agree { "same" } else { "DIFFERENT" }
     );
     agree
+}
+
+/// Returns rows as they are, or centred and of unit length.
+pub fn as_read<'v>(rows: Embeddings<'v>, mean: Option<&'v [f64]>) -> Embeddings<'v> {
+    mean.map_or(rows, |mean| rows.centered(mean).normalized())
 }
 
 fn same(a: &Selection, b: &Selection) -> bool {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use homing::shard::{
-    Carrier, Challengers, Pass, Precision, Ranked, Ranking, Rival, Shard, ShardSetup, Start, Survey, Trial,
+    Carrier, Challengers, Pass, Precision, Ranked, Ranking, Rival, Shard, ShardSetup, Start, Survey, Transform, Trial,
 };
 use homing::{Embeddings, RowSource};
 use homing_cuda::DevicePool;
@@ -68,11 +68,15 @@ impl RowSource for Timed<'_> {
 }
 
 impl Carrier for Timed<'_> {
-    fn survey(&self) -> Option<Survey> {
-        self.pool.survey()
+    fn survey(&self, transform: Transform<'_>) -> Option<Survey> {
+        self.time(0, || self.pool.survey(transform))
     }
 
-    fn shards<'s>(&'s self, setup: &ShardSetup) -> Vec<Box<dyn Shard + 's>> {
+    fn mean(&self) -> Option<Vec<f64>> {
+        self.pool.mean()
+    }
+
+    fn shards<'s>(&'s self, setup: &ShardSetup<'_>) -> Vec<Box<dyn Shard + 's>> {
         let shards = self.time(0, || self.pool.shards(setup)).into_iter();
         shards.map(|shard| Box::new(TimedShard { shard, pool: self }) as Box<dyn Shard + 's>).collect()
     }

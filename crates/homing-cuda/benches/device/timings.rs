@@ -6,7 +6,7 @@ use std::time::Instant;
 use homing::{Embeddings, Noise, Plan, Selection, Task, select};
 use homing_cuda::{Device, DevicePool, Format};
 
-use crate::check::download;
+use crate::check::{as_read, download};
 use crate::timed::{QUESTIONS, Timed};
 
 const DIM: usize = 512;
@@ -47,21 +47,27 @@ pub fn selections(device: &Arc<Device>, kind: &Pool) {
     let targets: Vec<f32> = download(&targets, DIM).chunks(DIM).step_by(40).flatten().copied().collect();
     let targets: Vec<f32> = targets.iter().enumerate().map(|(i, x)| x + 0.03 * (i as f32 * 0.37).sin()).collect();
     println!("{}: generated and surveyed in {:.3} s", kind.name, clock.elapsed().as_secs_f64());
-    let task = Task::new(pool.embeddings(), Embeddings::new(&targets, DIM).expect("the rows are whole"));
-    for (rule, count, noise) in [
-        ("itl", 100, 0.01),
-        ("itl", 100, 1.0),
-        ("itl", 100, 1e-4),
-        ("vtl", 100, 0.01),
-        ("ctl", 100, 0.01),
-        ("itl", 1000, 0.01),
+    let targets = Embeddings::new(&targets, DIM).expect("the rows are whole");
+    let clock = Instant::now();
+    let mean = pool.embeddings().mean();
+    println!("{}: mean in {:.3} s", kind.name, clock.elapsed().as_secs_f64());
+    for (rule, count, noise, is_prepared) in [
+        ("itl", 100, 0.01, false),
+        ("itl", 100, 1.0, false),
+        ("itl", 100, 1.0, true),
+        ("itl", 100, 1e-4, false),
+        ("vtl", 100, 0.01, false),
+        ("ctl", 100, 0.01, false),
+        ("itl", 1000, 0.01, false),
     ] {
+        let mean = is_prepared.then_some(&mean[..]);
+        let task = |rows| Task::new(as_read(rows, mean), as_read(targets, mean));
         let plan = Plan::default().strategy(rule.parse().expect("a rule")).count(count).noise(Noise::Relative(noise));
         let mut seconds = Vec::new();
         let mut last: Option<Selection> = None;
         for _ in 0..if count > 100 { 2 } else { 4 } {
             let clock = Instant::now();
-            match select(&task, &plan) {
+            match select(&task(pool.embeddings()), &plan) {
                 Ok(selection) => last = Some(selection),
                 Err(error) => println!("{error}"),
             }
@@ -71,18 +77,18 @@ pub fn selections(device: &Arc<Device>, kind: &Pool) {
         seconds.sort_by(f64::total_cmp);
         let Some(last) = last else { continue };
         let timed = Timed::new(&pool);
-        let same = Task::new(timed.embeddings(DIM), task.targets.expect("there are targets"));
         let clock = Instant::now();
-        let again = select(&same, &plan).map(|selection| selection.rows());
+        let again = select(&task(timed.embeddings(DIM)), &plan).map(|selection| selection.rows());
         let whole = clock.elapsed().as_secs_f64();
         assert_eq!(again, Ok(last.rows()));
         let (spent, challengers) = *timed.spent.lock().expect("no thread panics");
         let parts: Vec<String> =
             QUESTIONS.iter().zip(spent).map(|(name, (s, n))| format!("{name} {:.1} ms/{n}", 1e3 * s)).collect();
         println!(
-            "{} {rule} {count} ρ²={noise}: {:.4} s (first {warm_up:.4}), {} passes, {} probes | {:.1} ms: {}, {challengers} challengers, \
+            "{} {rule} {count} ρ²={noise}{}: {:.4} s (first {warm_up:.4}), {} passes, {} probes | {:.1} ms: {}, {challengers} challengers, \
              coordinator {:.1} ms",
             kind.name,
+            if is_prepared { ", prepared" } else { "" },
             seconds[seconds.len() / 2],
             last.passes,
             last.probes,

@@ -6,13 +6,8 @@ use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use rayon::prelude::*;
 
-use crate::base::algebra::{norm, norm_sq};
-use crate::shard::Carrier;
+use crate::shard::{BLOCK, Carrier, Transform};
 use crate::{Error, Interrupt, Result, RowSource};
-
-/// Rows that are processed together. A block fits into the cache. Its size does not depend on the number of threads, so
-/// neither do sums over blocks.
-pub(crate) const BLOCK: usize = 256;
 
 /// Scattered rows that are announced together: enough to keep a disk busy, and few enough to be read before the cache
 /// evicts them.
@@ -148,8 +143,7 @@ impl<'a> From<&'a dyn RowSource> for StoredValues<'a> {
 pub struct Embeddings<'a> {
     values: StoredValues<'a>,
     dim: usize,
-    offset: Option<&'a [f64]>,
-    is_normalized: bool,
+    transform: Transform<'a>,
     interrupt: Option<&'a Interrupt>,
 }
 
@@ -163,13 +157,13 @@ impl<'a> Embeddings<'a> {
         if !values.len().is_multiple_of(dim) {
             return Err(Error::Ragged { len: values.len(), dim });
         }
-        Ok(Self { values, dim, offset: None, is_normalized: false, interrupt: None })
+        Ok(Self { values, dim, transform: Transform::default(), interrupt: None })
     }
 
     /// Returns a view of the same rows with `offset` subtracted from each, for example the pool's mean.
     pub fn centered(self, offset: &'a [f64]) -> Self {
         assert_eq!(offset.len(), self.dim, "an offset has as many numbers as a row");
-        Self { offset: Some(offset), ..self }
+        Self { transform: Transform { offset: Some(offset), ..self.transform }, ..self }
     }
 
     /// Returns a view of the same rows, each scaled to unit length after the offset is subtracted. A row of zeros stays one.
@@ -183,12 +177,12 @@ impl<'a> Embeddings<'a> {
     /// # Ok::<(), homing::Error>(())
     /// ```
     pub fn normalized(self) -> Self {
-        Self { is_normalized: true, ..self }
+        Self { transform: Transform { to_unit: true, ..self.transform }, ..self }
     }
 
     /// Returns a view of the same rows at their own lengths.
     pub(crate) fn unscaled(self) -> Self {
-        Self { is_normalized: false, ..self }
+        Self { transform: Transform { to_unit: false, ..self.transform }, ..self }
     }
 
     /// Returns a view of the same rows. Work that reads them ends once `interrupt` is set.
@@ -207,17 +201,33 @@ impl<'a> Embeddings<'a> {
 
     /// Returns whether an offset is subtracted.
     pub fn is_centered(&self) -> bool {
-        self.offset.is_some()
+        self.transform.offset.is_some()
     }
 
     /// Returns whether rows are scaled to unit length.
     pub fn is_normalized(&self) -> bool {
-        self.is_normalized
+        self.transform.to_unit
     }
 
-    /// Returns whether rows are read as they are stored.
-    fn is_plain(&self) -> bool {
-        self.offset.is_none() && !self.is_normalized
+    /// Returns what is done to rows when they are read.
+    pub(crate) fn transform(&self) -> Transform<'a> {
+        self.transform
+    }
+
+    /// Returns the same view of a copy of the numbers that lies elsewhere, such as on a device.
+    ///
+    /// ```
+    /// use homing::Embeddings;
+    ///
+    /// let (pool, copy, mean) = ([1.0f32, 3.0], [1.0f64, 3.0], [2.0]);
+    /// let view = Embeddings::new(&pool, 1)?.centered(&mean);
+    /// assert_eq!(view.of_copy(&copy)?.row(1), [1.0]);
+    /// # Ok::<(), homing::Error>(())
+    /// ```
+    pub fn of_copy(self, values: impl Into<StoredValues<'a>>) -> Result<Self> {
+        let view = Self::new(values, self.dim)?;
+        assert_eq!(view.rows(), self.rows(), "a copy has as many rows");
+        Ok(Self { values: view.values, ..self })
     }
 
     /// Returns the number of rows.
@@ -239,25 +249,16 @@ impl<'a> Embeddings<'a> {
     pub fn read(&self, range: Range<usize>, out: &mut [f64]) {
         self.check_interrupt();
         self.values.write_f64(range.start * self.dim..range.end * self.dim, out);
-        if let Some(offset) = self.offset {
-            for row in out.chunks_exact_mut(self.dim) {
-                for (o, m) in row.iter_mut().zip(offset) {
-                    *o -= m;
-                }
-            }
-        }
-        if self.is_normalized {
-            out.chunks_exact_mut(self.dim).for_each(scale_to_unit);
-        }
+        self.transform.apply(self.dim, out);
     }
 
     /// Writes a range of columns of one row to `out`. Rows must not be scaled, because that needs all of their columns.
     pub(crate) fn read_part(&self, row: usize, columns: Range<usize>, out: &mut [f64]) {
-        debug_assert!(!self.is_normalized, "a part of a row does not tell its length");
+        debug_assert!(!self.is_normalized(), "a part of a row does not tell its length");
         self.check_interrupt();
         let start = row * self.dim;
         self.values.write_f64(start + columns.start..start + columns.end, out);
-        if let Some(offset) = self.offset {
+        if let Some(offset) = self.transform.offset {
             out.iter_mut().zip(&offset[columns]).for_each(|(out, m)| *out -= m);
         }
     }
@@ -274,7 +275,7 @@ impl<'a> Embeddings<'a> {
     /// Returns the carrier that can compute on the rows where they lie, if there is one.
     pub(crate) fn carrier(&self) -> Option<&'a dyn Carrier> {
         match self.values {
-            StoredValues::Source(source) if self.is_plain() => source.carrier(),
+            StoredValues::Source(source) => source.carrier(),
             _ => None,
         }
     }
@@ -293,7 +294,7 @@ impl<'a> Embeddings<'a> {
         'a: 'b,
     {
         self.check_interrupt();
-        if let (StoredValues::F32(v), true) = (self.values, self.is_plain()) {
+        if let (StoredValues::F32(v), true) = (self.values, self.transform.is_identity()) {
             return &v[range.start * self.dim..range.end * self.dim];
         }
         let buffer = &mut buffer[..range.len() * self.dim];
@@ -304,7 +305,7 @@ impl<'a> Embeddings<'a> {
     /// Writes the rows in `range` to `out` as f32.
     fn read_f32(&self, range: Range<usize>, out: &mut [f32]) {
         self.check_interrupt();
-        if self.is_plain() {
+        if self.transform.is_identity() {
             return self.values.write_f32(range.start * self.dim..range.end * self.dim, out);
         }
         let mut rows = vec![0.0; out.len()];
@@ -314,7 +315,7 @@ impl<'a> Embeddings<'a> {
 
     /// Returns whether f32 holds every row exactly.
     pub(crate) fn fits_f32(&self) -> bool {
-        self.is_plain()
+        self.transform.is_identity()
             && match self.values {
                 StoredValues::F64(_) => false,
                 StoredValues::F32(_) | StoredValues::F16(_) | StoredValues::Bf16(_) => true,
@@ -324,9 +325,15 @@ impl<'a> Embeddings<'a> {
 
     /// Writes the given rows to `out` as f32, row-major.
     pub(crate) fn gather_f32(&self, rows: &[usize], out: &mut [f32]) {
-        if let (StoredValues::Source(source), None) = (self.values, self.offset)
+        if let StoredValues::Source(source) = self.values
+            && source.fits_f32()
             && source.gather_f32(rows, self.dim, out)
         {
+            if !self.transform.is_identity() {
+                let mut exact: Vec<f64> = out.iter().map(|&x| x.into()).collect();
+                self.transform.apply(self.dim, &mut exact);
+                out.iter_mut().zip(exact).for_each(|(out, x)| *out = x as f32);
+            }
             return;
         }
         for (rows, out) in rows.chunks(ANNOUNCED).zip(out.chunks_mut(ANNOUNCED * self.dim)) {
@@ -346,7 +353,7 @@ impl<'a> Embeddings<'a> {
 
     /// Returns the number in row `row` and column `column`.
     pub fn entry(&self, row: usize, column: usize) -> f64 {
-        if self.is_normalized {
+        if self.is_normalized() {
             return self.row(row)[column];
         }
         let at = row * self.dim + column;
@@ -361,7 +368,7 @@ impl<'a> Embeddings<'a> {
                 value[0]
             }
         };
-        value - self.offset.map_or(0.0, |offset| offset[column])
+        value - self.transform.offset.map_or(0.0, |offset| offset[column])
     }
 
     /// Returns an error that names the first row with a NaN or an infinity, if there is one.
@@ -379,6 +386,11 @@ impl<'a> Embeddings<'a> {
 
     /// Returns the mean of all rows.
     pub fn mean(&self) -> Vec<f64> {
+        if self.transform.is_identity()
+            && let Some(mean) = self.carrier().and_then(Carrier::mean)
+        {
+            return mean;
+        }
         let sums = self.map_blocks(|_, block| {
             let mut sum = vec![0.0; self.dim];
             for row in block.chunks_exact(self.dim) {
@@ -401,16 +413,6 @@ impl<'a> Embeddings<'a> {
     /// Applies `f` to every block of rows (the number of its first row, and its values), and returns the results in order.
     pub(crate) fn map_blocks<T: Send>(&self, f: impl Fn(usize, &[f64]) -> T + Sync) -> Vec<T> {
         map_blocks(self.rows(), self.dim, |range, out| self.read(range, out), f)
-    }
-}
-
-/// Scales a row to unit length, unless it is zero.
-pub(crate) fn scale_to_unit(row: &mut [f64]) {
-    let square = norm_sq(row);
-    // Squares of other rows may have overflowed or lost digits.
-    let norm = if (1e-200..1e200).contains(&square) { square.sqrt() } else { norm(row) };
-    if norm > 0.0 && norm.is_finite() {
-        row.iter_mut().for_each(|x| *x /= norm);
     }
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::NEAR;
 use crate::base::random::sample_rows;
-use crate::data::embeddings::BLOCK;
+use crate::shard::BLOCK;
 use crate::{Kernel, Points};
 
 /// Number of nearest rows that are compared.

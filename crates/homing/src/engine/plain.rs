@@ -9,9 +9,9 @@ use super::numbers::{candidate, lower_squares, lower_variance};
 use super::order::is_copy;
 use crate::base::algebra::norm_sq;
 use crate::base::range::LEAST_VAR;
-use crate::data::embeddings::BLOCK;
 use crate::law::targets::Targets;
 use crate::law::{CovarianceRoot, Functional, Law, Variance, WhitenedColumns};
+use crate::shard::BLOCK;
 use crate::{Candidate, Embeddings, Error, Kernel, Points, Result, Wants};
 
 /// Factor of the targets' variance at which VTL's sums of squares are recomputed.

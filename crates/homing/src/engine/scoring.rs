@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use super::order::{ScoredRow, contenders, winner};
 use super::plain::Tracker;
 use crate::base::random::{Stream, generator};
-use crate::data::embeddings::BLOCK;
 use crate::rules::strategy::{PickMethod, Strategy};
+use crate::shard::BLOCK;
 use crate::task::limits::Limits;
 
 /// The inputs for scoring rows for one pick.

@@ -7,9 +7,9 @@ use super::plain::{cosine_with, divide_by_std};
 use super::setup::RoundSetup;
 use super::speculative::{DraftingEngine, PrecisionLoss};
 use super::work::Work;
-use crate::data::embeddings::BLOCK;
 use crate::law::targets::Targets;
 use crate::law::{Functional, Law, WhitenedColumns};
+use crate::shard::BLOCK;
 use crate::{Candidate, Kernel, Points, Rule};
 
 /// Number of blocks that are read between two merges of their rows into the queues.

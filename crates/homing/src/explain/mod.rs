@@ -5,9 +5,9 @@ pub(crate) mod projection;
 
 use rayon::prelude::*;
 
-use crate::data::embeddings::BLOCK;
 use crate::rules::TargetNoise;
 use crate::select::ledger::open_ledger;
+use crate::shard::BLOCK;
 use crate::{Points, Result, Selection, SpanCoordinates, Task};
 
 /// Similarity to a pick at which a row adds almost nothing after it.

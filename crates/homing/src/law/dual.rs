@@ -7,7 +7,7 @@ use faer::MatRef;
 use super::Variance;
 use crate::Kernel;
 use crate::base::algebra::{axpy, divide_by_triangle, dot, matrix, norm_sq, subtract_product};
-use crate::data::embeddings::BLOCK;
+use crate::shard::BLOCK;
 
 /// Share of the prior variance below which a variance is rounding.
 const NEGLIGIBLE: f64 = 256.0 * f64::EPSILON;

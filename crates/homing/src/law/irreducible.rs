@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::moments::variances;
 use super::{Law, WhitenedColumns, variance_given};
 use crate::base::algebra::{axpy, dot, matrix, norm_sq, project};
-use crate::data::embeddings::BLOCK;
+use crate::shard::BLOCK;
 use crate::{Error, Kernel, Points, Result};
 
 /// Share of a row's squared norm that must lie outside the span so far for the row to add a direction.

@@ -1,10 +1,12 @@
 //! Questions to a shard, and its answers.
 
-use super::{CHECKPOINTS, KeyForm};
+use super::{CHECKPOINTS, KeyForm, Transform};
 
 /// What all questions of a selection have in common.
 #[derive(Debug, Clone, Copy)]
-pub struct ShardSetup {
+pub struct ShardSetup<'m> {
+    /// What is done to rows before anything is computed from them.
+    pub transform: Transform<'m>,
     /// The rule's key; `None` if it has no closed form.
     pub form: Option<KeyForm>,
     /// Noise variance ρ².
@@ -39,9 +41,10 @@ pub struct Precision {
 
 /// The larger error of each kind.
 impl Precision {
-    /// Returns γ for products in f64, in any order of summation, with rows of `dim` numbers.
+    /// Returns γ for products in f64, in any order of summation, with rows of `dim` numbers. The rows may have been scaled
+    /// to unit length by sums in another order, too.
     pub fn fine_product(dim: usize) -> f64 {
-        1.01 * f64::EPSILON / 2.0 * (dim + 4) as f64
+        1.01 * f64::EPSILON * (dim + 4) as f64
     }
 
     pub(crate) fn max(self, other: Self) -> Self {

@@ -14,6 +14,7 @@
 
 mod form;
 mod messages;
+mod transform;
 
 use std::fmt::Debug;
 
@@ -22,12 +23,18 @@ pub use messages::{
     Challengers, Decision, Errors, Pass, PickStep, Precision, Projection, Ranked, Ranking, Rival, SecondNumber,
     SecondStart, ShardSetup, SquareRoot, Start, Survey, Trial,
 };
+pub use transform::Transform;
+pub(crate) use transform::scale_to_unit;
 
 /// Largest number of states that a shard stores within a draft, in addition to the one at its start.
 pub const CHECKPOINTS: usize = 4;
 
 /// Number of rows that one pass may name as challengers, over all shards.
 pub const CHALLENGERS: usize = 16384;
+
+/// Number of rows that are summed together. A block fits into the cache, and its size does not depend on the number of
+/// threads or shards, so neither do sums over blocks.
+pub const BLOCK: usize = 256;
 
 /// A part of the pool that answers questions about its rows.
 ///
@@ -66,9 +73,16 @@ pub trait Shard: Send {
 
 /// A pool that can compute on its rows where they lie.
 pub trait Carrier: Debug + Sync {
-    /// Reads every row once. Returns `None` if a row is not finite, or if the rows could not be read.
-    fn survey(&self) -> Option<Survey>;
+    /// Reads every row once. Returns `None` if a row is not finite, or if the rows could not be read or transformed.
+    fn survey(&self, transform: Transform<'_>) -> Option<Survey>;
+
+    /// Returns the mean of all rows as they are stored, if the carrier can compute it: the sums of each [`BLOCK`] of rows in
+    /// f64, row by row, which are then added in the order of the blocks. Any other order would change the last digits, and
+    /// with them the rows that are centred by the mean.
+    fn mean(&self) -> Option<Vec<f64>> {
+        None
+    }
 
     /// Splits the pool into shards, in the order of its rows. Returns no shards if the carrier cannot compute what is asked.
-    fn shards<'s>(&'s self, setup: &ShardSetup) -> Vec<Box<dyn Shard + 's>>;
+    fn shards<'s>(&'s self, setup: &ShardSetup<'_>) -> Vec<Box<dyn Shard + 's>>;
 }

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use crate::base::algebra::norm;
 use crate::base::range::{LEAST_SIZE, MOST_SIZE};
-use crate::data::embeddings::BLOCK;
 use crate::rules::TargetNoise;
+use crate::shard::BLOCK;
 use crate::{Error, Kernel, Noise, Points, Result, Strategy, Task};
 
 /// Range of the largest squared row norm of an input.

@@ -10,7 +10,7 @@ use faer::Mat;
 use rayon::prelude::*;
 
 use crate::base::algebra::{matrix, zeros};
-use crate::data::embeddings::scale_to_unit;
+use crate::shard::scale_to_unit;
 use crate::task::range::check_points;
 use crate::{Embeddings, Points, Result, Task};
 

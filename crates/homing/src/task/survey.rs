@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use super::Task;
 use super::range::{Extremes, check_extremes, check_points};
 use crate::base::algebra::norm_sq;
-use crate::shard::Carrier;
 use crate::{Embeddings, Points, Result};
 
 /// Prior variances of the pool.
@@ -68,7 +67,7 @@ impl Survey {
     /// Reads every row of the pool once, and returns the extremes of every block in addition.
     pub fn measure(task: &Task<'_>) -> (Self, Vec<Extremes>) {
         if let (Points::Embeddings(pool), true) = (task.pool, task.kernel.is_linear())
-            && let Some(found) = pool.carrier().and_then(Carrier::survey)
+            && let Some(found) = pool.carrier().and_then(|carrier| carrier.survey(pool.transform()))
             && let Some(extremes) = Extremes::of_norms(found.row, found.most)
         {
             let norms = Some(Norms::Carried([found.least, found.most]));

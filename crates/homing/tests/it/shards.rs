@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use homing::shard::{
     CHALLENGERS, CHECKPOINTS, Carrier, Challengers, KeyForm, Pass, PickStep, Precision, Ranked, Ranking, Rival,
-    SecondNumber, SecondStart, Shard, ShardSetup, Start, Survey, Trial,
+    SecondNumber, SecondStart, Shard, ShardSetup, Start, Survey, Transform, Trial,
 };
 use homing::{Embeddings, Engine, Noise, Plan, RowSource, Task};
 
@@ -77,20 +77,30 @@ fn norm_sq(x: &[f32]) -> f64 {
     x.iter().map(|&x| f64::from(x) * f64::from(x)).sum()
 }
 
+impl Parts {
+    /// The rows as a selection reads them, rounded to f32.
+    fn transformed(&self, transform: Transform<'_>) -> Vec<f32> {
+        let mut rows: Vec<f64> = self.values.iter().map(|&x| x.into()).collect();
+        transform.apply(self.dim, &mut rows);
+        rows.into_iter().map(|x| x as f32).collect()
+    }
+}
+
 impl Carrier for Parts {
-    fn survey(&self) -> Option<Survey> {
-        let norms: Vec<f64> = self.values.chunks(self.dim).map(norm_sq).collect();
+    fn survey(&self, transform: Transform<'_>) -> Option<Survey> {
+        let norms: Vec<f64> = self.transformed(transform).chunks(self.dim).map(norm_sq).collect();
         let row = (0..norms.len()).fold(0, |best, row| if norms[row] > norms[best] { row } else { best });
         let least = norms.iter().copied().filter(|&norm| norm > 0.0).fold(norms[row], f64::min);
         let sum = norms.iter().sum::<f64>();
         sum.is_finite().then_some(Survey { sum, least, most: norms[row], row })
     }
 
-    fn shards<'s>(&'s self, setup: &ShardSetup) -> Vec<Box<dyn Shard + 's>> {
+    fn shards<'s>(&'s self, setup: &ShardSetup<'_>) -> Vec<Box<dyn Shard + 's>> {
         let Some(form) = setup.form.filter(|_| !setup.is_double) else { return Vec::new() };
+        let values = self.transformed(setup.transform);
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let shard = |(start, &end): (usize, &usize)| -> Box<dyn Shard + 's> {
-            Box::new(Part::new(self, start..end, form, setup.noise_var as f32))
+            Box::new(Part::new(self, &values, start..end, form, setup.noise_var as f32))
         };
         starts.zip(&self.ends).map(shard).collect()
     }
@@ -114,6 +124,7 @@ struct WarmRow {
 struct Part<'a> {
     pool: &'a Parts,
     rows: Range<usize>,
+    values: Vec<f32>,
     form: KeyForm,
     noise_var: f32,
     norms: Vec<f32>,
@@ -123,16 +134,15 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(pool: &'a Parts, rows: Range<usize>, form: KeyForm, noise_var: f32) -> Self {
-        let norms = pool.values[rows.start * pool.dim..rows.end * pool.dim].chunks(pool.dim);
-        let norms: Vec<f32> = norms.map(|x| norm_sq(x) as f32).collect();
+    fn new(pool: &'a Parts, all: &[f32], rows: Range<usize>, form: KeyForm, noise_var: f32) -> Self {
+        let values = all[rows.start * pool.dim..rows.end * pool.dim].to_vec();
+        let norms: Vec<f32> = values.chunks(pool.dim).map(|x| norm_sq(x) as f32).collect();
         let (stored, until, warm) = (vec![Default::default(); norms.len()], Vec::new(), Vec::new());
-        Self { pool, rows, form, noise_var, norms, stored, until, warm }
+        Self { pool, rows, values, form, noise_var, norms, stored, until, warm }
     }
 
-    fn row(&self, row: usize) -> &'a [f32] {
-        let at = (self.rows.start + row) * self.pool.dim;
-        &self.pool.values[at..at + self.pool.dim]
+    fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.pool.dim..(row + 1) * self.pool.dim]
     }
 
     /// The product in f32, from the last entry to the first.
@@ -200,7 +210,7 @@ impl Shard for Part<'_> {
 
     fn precision(&self) -> Precision {
         let unit = f64::from(f32::EPSILON) / 2.0;
-        Precision { unit, product: 1.01 * unit * (self.pool.dim + 3) as f64, challengers: CHALLENGERS }
+        Precision { unit, product: 1.01 * unit * (self.pool.dim + 4) as f64, challengers: CHALLENGERS }
     }
 
     fn start(&mut self, start: &Start<'_>) {
@@ -346,11 +356,22 @@ fn splits() -> Vec<Vec<usize>> {
 }
 
 fn assert_all_splits_agree(values: &[f32], targets: &[f32], count: usize, noises: &[f64]) {
-    let mut fewer = 0;
-    for ends in splits() {
+    assert_splits_agree(splits(), |view| view, values, targets, count, noises);
+}
+
+fn assert_splits_agree(
+    splits: Vec<Vec<usize>>,
+    prepared: impl for<'v> Fn(Embeddings<'v>) -> Embeddings<'v>,
+    values: &[f32],
+    targets: &[f32],
+    count: usize,
+    noises: &[f64],
+) {
+    let (mut fewer, few) = (0, splits.len() * RULES.len() * noises.len() / 2);
+    for ends in splits {
         let parts = Parts::new(values, DIM, &ends);
-        let targets = Embeddings::new(targets, DIM).unwrap();
-        let task = |pool| Task::new(pool, targets).observed_rows(&[7]).forbidden(&[8, 2999]);
+        let targets = prepared(Embeddings::new(targets, DIM).unwrap());
+        let task = |pool| Task::new(prepared(pool), targets).observed_rows(&[7]).forbidden(&[8, 2999]);
         let (here, there) = (task(Embeddings::new(values, DIM).unwrap()), task(parts.embeddings()));
         for rule in RULES {
             for &noise in noises {
@@ -363,7 +384,7 @@ fn assert_all_splits_agree(values: &[f32], targets: &[f32], count: usize, noises
         }
         assert!(parts.passes.load(Ordering::Relaxed) > 0, "the shards were asked");
     }
-    assert!(fewer > splits().len() * RULES.len() * noises.len() / 2, "{fewer} selections took fewer passes");
+    assert!(fewer > few, "{fewer} selections took fewer passes");
 }
 
 #[test]
@@ -371,6 +392,19 @@ fn the_same_picks_however_the_pool_is_split() {
     let values = clustered(&mut rng(31), ROWS, DIM, 20);
     let targets = clustered(&mut rng(32), 8, DIM, 3);
     assert_all_splits_agree(&values, &targets, 40, &[1e-4, 1e-2, 1.0]);
+}
+
+#[test]
+fn the_same_picks_from_rows_that_are_centred_and_scaled() {
+    let mut values = clustered(&mut rng(37), ROWS, DIM, 20);
+    values.iter_mut().enumerate().for_each(|(i, x)| *x += 0.3 * ((i % DIM) as f32).sin());
+    values[40 * DIM..41 * DIM].fill(0.0);
+    let targets = clustered(&mut rng(38), 8, DIM, 3);
+    let splits = || vec![vec![1, 1700, ROWS]];
+    let mean: &'static [f64] = Embeddings::new(&values, DIM).unwrap().mean().leak();
+    assert_splits_agree(splits(), |view| view.normalized(), &values, &targets, 30, &[1e-2, 1.0]);
+    assert_splits_agree(splits(), |view| view.centered(mean).normalized(), &values, &targets, 30, &[1e-4, 1.0]);
+    assert_splits_agree(splits(), |view| view.centered(mean), &values, &targets, 30, &[1e-2]);
 }
 
 #[test]

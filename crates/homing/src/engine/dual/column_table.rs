@@ -6,11 +6,11 @@ use rayon::prelude::*;
 use super::Laws;
 use crate::base::algebra::axpy;
 use crate::base::range::LEAST_VAR;
-use crate::data::embeddings::BLOCK;
 use crate::engine::numbers::{candidate, lower_variance};
 use crate::engine::order::{ScoredRow, contenders};
 use crate::law::targets::Targets;
 use crate::law::{DualLaw, Variance, WhitenedColumns};
+use crate::shard::BLOCK;
 use crate::{Candidate, Points, Rule, Wants};
 
 /// The columns of a block of rows under the law given D and the picks, and under the law given the targets as well.

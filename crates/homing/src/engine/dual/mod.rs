@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 use crate::Embeddings;
-use crate::data::embeddings::BLOCK;
 use crate::engine::order::{is_copy, winner};
 use crate::engine::plain::Tracker;
 use crate::engine::scoring::{Scorer, take_best};
@@ -21,6 +20,7 @@ use crate::engine::speculative::{DraftingEngine, PrecisionLoss};
 use crate::engine::work::Work;
 use crate::law::targets::Targets;
 use crate::law::{DualLaw, Law};
+use crate::shard::BLOCK;
 use crate::task::limits::Limits;
 use column_table::ColumnTable;
 

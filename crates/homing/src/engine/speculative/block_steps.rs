@@ -5,10 +5,10 @@ use faer::{Accum, Mat, MatRef};
 use crate::Rule;
 use crate::base::algebra::{matrix, norm_sq, zeros};
 use crate::base::product::thin_product;
-use crate::data::embeddings::BLOCK;
 use crate::engine::numbers::{squares_after, variance_after};
 use crate::engine::real::Real;
 use crate::rules::BlockBounds;
+use crate::shard::BLOCK;
 use crate::shard::{PickStep, SecondNumber, SquareRoot};
 
 /// Number of terms that are summed in f32 before they are added to a longer sum.

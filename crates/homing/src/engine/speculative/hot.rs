@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use super::{PrecisionLoss, SelectionState};
 use crate::base::algebra::dot;
 use crate::data::copies::RowCopies;
-use crate::data::embeddings::BLOCK;
 use crate::engine::numbers::{candidate, lower_squares, lower_variance};
 use crate::engine::order::{ScoredRow, winner};
 use crate::law::{LOST, LinearLaw, Variance};
+use crate::shard::BLOCK;
 use crate::shard::{PickStep, SecondNumber};
 use crate::{Candidate, Embeddings, Rule};
 

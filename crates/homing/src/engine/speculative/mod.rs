@@ -67,7 +67,8 @@ fn is_copy(pool: Embeddings<'_>) -> impl Fn(usize, usize) -> bool {
 
 /// Returns the shards of the pool's carrier, if it has one that can compute the rule.
 fn carried<'a>(pool: Embeddings<'a>, meaning: RowMeaning<'a>, is_double: bool) -> Vec<Box<dyn Shard + 'a>> {
-    let setup = ShardSetup { form: meaning.rule.form(), noise_var: meaning.noise_var, is_double };
+    let (transform, form) = (pool.transform(), meaning.rule.form());
+    let setup = ShardSetup { transform, form, noise_var: meaning.noise_var, is_double };
     pool.carrier().map_or_else(Vec::new, |carrier| carrier.shards(&setup))
 }
 

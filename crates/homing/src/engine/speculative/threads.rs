@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use super::block_steps::{BlockSteps, ColdNumbers, Probes, Products, RowMeaning, gamma};
 use super::warm::WarmRows;
 use crate::Embeddings;
-use crate::data::embeddings::BLOCK;
 use crate::engine::real::Real;
 use crate::rules::BlockBounds;
+use crate::shard::BLOCK;
 use crate::shard::{
     CHALLENGERS, CHECKPOINTS, Challengers, Pass, Precision, Projection, Ranked, Ranking, Rival, SecondStart, Shard,
     Start, Trial,

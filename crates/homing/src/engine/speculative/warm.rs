@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::block_steps::{BlockSteps, ColdNumbers, RowMeaning};
 use crate::Embeddings;
-use crate::data::embeddings::BLOCK;
 use crate::engine::real::Real;
+use crate::shard::BLOCK;
 use crate::shard::{PickStep, Ranked, Ranking, Rival, Trial};
 
 /// Rows with nearly the best scores, in blocks.
