@@ -8,6 +8,7 @@ use cudarc::driver::{CudaContext, CudaStream, LaunchConfig};
 
 use crate::error::Library;
 use crate::kernels::Kernels;
+use crate::tensor::TensorCores;
 use crate::{Error, Result};
 
 /// Threads of a block, for kernels with one thread per row.
@@ -25,6 +26,8 @@ pub struct Device {
     /// The kernels for numbers in f32, and for numbers in f64.
     pub(crate) single: Kernels,
     pub(crate) double: Kernels,
+    /// Products in f32, unless the device is too old.
+    pub(crate) tensor: Option<TensorCores>,
     /// Held while a shard uses the device.
     pub(crate) turn: Mutex<()>,
 }
@@ -60,7 +63,8 @@ impl Device {
         let blas = CudaBlas::new(stream.clone())?;
         pedantic(&blas)?;
         let (single, double) = (Kernels::load(&context, "float")?, Kernels::load(&context, "double")?);
-        Ok(Arc::new(Self { index, context, stream, blas, single, double, turn: Mutex::new(()) }))
+        let tensor = TensorCores::load(&context)?;
+        Ok(Arc::new(Self { index, context, stream, blas, single, double, tensor, turn: Mutex::new(()) }))
     }
 
     /// Opens the devices of a name such as `cuda:0`, or `cuda:0,1` for two.

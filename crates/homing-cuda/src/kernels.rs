@@ -46,39 +46,48 @@ kernels!(
 );
 
 impl Kernels {
-    /// Loads the kernels for a device from the cache, or compiles them. `real` is the type of their numbers in C.
+    /// Loads the kernels for a device. `real` is the type of their numbers in C.
     pub fn load(context: &Arc<CudaContext>, real: &str) -> Result<Self> {
-        let (major, minor) = context.compute_capability()?;
-        let architecture = format!("compute_{major}{minor}");
-        let file = cache_file(&architecture, real);
-        if let Some(text) = file.as_ref().and_then(|file| fs::read_to_string(file).ok())
-            && let Ok(module) = context.load_module(Ptx::from_src(text))
-            && let Ok(kernels) = Self::of(&module)
-        {
-            return Ok(kernels);
-        }
-        let options = CompileOptions {
-            options: vec![format!("--gpu-architecture={architecture}"), "--std=c++17".into(), format!("-DREAL={real}")],
-            ..CompileOptions::default()
-        };
-        let compiled = compile_ptx_with_opts(SOURCE, options).map_err(|error| match error {
-            CompileError::CompileError { log, .. } => Error::Compile(log.to_string_lossy().into_owned()),
-            other => Error::Compile(format!("{other:?}")),
-        })?;
-        if let Some(file) = file {
-            // Without a cache the kernels are compiled again next time.
-            let _ = store(&file, &compiled.to_src());
-        }
-        Self::of(&context.load_module(compiled)?)
+        compiled(context, real, SOURCE, &[format!("-DREAL={real}")], Self::of)
     }
 }
 
+/// Loads kernels for a device from the cache, or compiles them.
+pub(crate) fn compiled<K>(
+    context: &Arc<CudaContext>,
+    name: &str,
+    source: &str,
+    options: &[String],
+    kernels_of: impl Fn(&Arc<CudaModule>) -> Result<K>,
+) -> Result<K> {
+    let (major, minor) = context.compute_capability()?;
+    let architecture = format!("compute_{major}{minor}");
+    let file = cache_file(&architecture, name, source);
+    if let Some(text) = file.as_ref().and_then(|file| fs::read_to_string(file).ok())
+        && let Ok(module) = context.load_module(Ptx::from_src(text))
+        && let Ok(kernels) = kernels_of(&module)
+    {
+        return Ok(kernels);
+    }
+    let common = [format!("--gpu-architecture={architecture}"), "--std=c++17".into()];
+    let options = CompileOptions { options: [&common[..], options].concat(), ..CompileOptions::default() };
+    let compiled = compile_ptx_with_opts(source, options).map_err(|error| match error {
+        CompileError::CompileError { log, .. } => Error::Compile(log.to_string_lossy().into_owned()),
+        other => Error::Compile(format!("{other:?}")),
+    })?;
+    if let Some(file) = file {
+        // Without a cache the kernels are compiled again next time.
+        let _ = store(&file, &compiled.to_src());
+    }
+    kernels_of(&context.load_module(compiled)?)
+}
+
 /// Returns the file of compiled kernels in the user's cache folder, if there is one.
-fn cache_file(architecture: &str, real: &str) -> Option<PathBuf> {
+fn cache_file(architecture: &str, name: &str, source: &str) -> Option<PathBuf> {
     let folder = |name: &str| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))?;
-    let content = blake3::hash(SOURCE.as_bytes()).to_hex();
-    Some(cache.join("homing").join(format!("kernels-{architecture}-{real}-{}.ptx", &content[..16])))
+    let content = blake3::hash(source.as_bytes()).to_hex();
+    Some(cache.join("homing").join(format!("kernels-{architecture}-{name}-{}.ptx", &content[..16])))
 }
 
 /// Writes a file beside its place and renames it, so that it appears whole.

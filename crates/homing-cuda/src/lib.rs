@@ -32,6 +32,7 @@ mod real;
 mod refiner;
 mod rows;
 mod shard;
+mod tensor;
 
 pub use device::Device;
 pub use error::{Error, Library, Result};

@@ -41,7 +41,8 @@ pub(crate) struct WarmRows<T> {
 }
 
 impl<T: Real> WarmRows<T> {
-    pub fn new(device: &Arc<Device>, dim: usize) -> Self {
+    /// Prepares to choose among rows that start at an address.
+    pub fn new(device: &Arc<Device>, dim: usize, address: u64) -> Self {
         let [names, bins, excluded, rivals] = std::array::from_fn(|_| Buffer::new(device));
         let [points, vars, seconds, history] = std::array::from_fn(|_| Buffer::new(device));
         Self {
@@ -59,7 +60,7 @@ impl<T: Real> WarmRows<T> {
             steps: Buffer::new(device),
             excluded,
             rivals,
-            products: Products::new(device, dim),
+            products: Products::new(device, dim, address),
         }
     }
 

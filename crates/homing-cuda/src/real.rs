@@ -10,6 +10,7 @@ use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 use crate::Device;
 use crate::kernels::Kernels;
 use crate::pool::Format;
+use crate::tensor::TensorCores;
 
 /// f32, or f64 if f32 cannot distinguish the best rows.
 pub(crate) trait Real: DeviceRepr + ValidAsZeroBits + Debug + Copy + Default + Send + Sync + 'static {
@@ -22,6 +23,9 @@ pub(crate) trait Real: DeviceRepr + ValidAsZeroBits + Debug + Copy + Default + S
     fn of(x: f64) -> Self;
 
     fn kernels(device: &Device) -> &Kernels;
+
+    /// The kernels for tensor cores, if there are some for these numbers.
+    fn tensor_cores(device: &Device) -> Option<&TensorCores>;
 
     /// out = leftᵀ · right, or out += leftᵀ · right, where `left` holds `rows` and `right` `count` columns, which are `stride`
     /// numbers apart and of which the first `inner` are multiplied. The columns of `out` are `out_stride` numbers apart.
@@ -47,7 +51,7 @@ pub(crate) struct Product {
 }
 
 macro_rules! real {
-    ($type:ty, $unit:expr, $stored:expr, $kernels:ident, $gemm:ident) => {
+    ($type:ty, $unit:expr, $stored:expr, $kernels:ident, $tensor:expr, $gemm:ident) => {
         impl Real for $type {
             const UNIT: f64 = $unit;
             const STORED: Option<Format> = $stored;
@@ -58,6 +62,11 @@ macro_rules! real {
 
             fn kernels(device: &Device) -> &Kernels {
                 &device.$kernels
+            }
+
+            fn tensor_cores(device: &Device) -> Option<&TensorCores> {
+                let tensor: fn(&Device) -> Option<&TensorCores> = $tensor;
+                tensor(device)
             }
 
             #[allow(unsafe_code, reason = "cuBLAS takes addresses")]
@@ -87,5 +96,5 @@ macro_rules! real {
     };
 }
 
-real!(f32, f32::EPSILON as f64 / 2.0, Some(Format::F32), single, sgemm);
-real!(f64, f64::EPSILON / 2.0, None, double, dgemm);
+real!(f32, f32::EPSILON as f64 / 2.0, Some(Format::F32), single, |device| device.tensor.as_ref(), sgemm);
+real!(f64, f64::EPSILON / 2.0, None, double, |_| None, dgemm);

@@ -56,7 +56,7 @@ impl Refiner {
             points,
             norms,
             weights,
-            products: Products::new(device, dim),
+            products: Products::new(device, dim, 0),
             vars,
             seconds,
             errors,

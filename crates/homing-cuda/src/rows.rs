@@ -26,6 +26,21 @@ pub(crate) struct RowsArgument {
     scales: u64,
 }
 
+impl RowsArgument {
+    /// Rows at an address that are read as they are.
+    pub fn plain(values: u64, format: Format, dim: usize) -> Self {
+        Self { values, format: format as i32, dim: dim as i32, offset: 0, scales: 0 }
+    }
+
+    pub fn format(&self) -> i32 {
+        self.format
+    }
+
+    pub fn is_transformed(&self) -> bool {
+        self.offset != 0 || self.scales != 0
+    }
+}
+
 #[allow(unsafe_code, reason = "kernels read this structure")]
 mod layout {
     // SAFETY: the structure holds numbers and addresses in the layout of C, without padding.

@@ -12,7 +12,7 @@ use crate::buffer::Buffer;
 use crate::device::{launch, per_row, through_all};
 use crate::kernels::Kernels;
 use crate::pool::{DevicePool, Part};
-use crate::products::{Products, product_error};
+use crate::products::Products;
 use crate::ranking::WarmRows;
 use crate::real::Real;
 use crate::refiner::Refiner;
@@ -224,12 +224,13 @@ impl<'a, T: Real> DeviceShard<'a, T> {
             let (stored, sizes) = Rows::transformed(part, pool.dim, pool.format, setup.transform)?;
             (stored, Some(sizes.norms))
         };
+        let products = Products::new(&device, pool.dim, part.values.at(0));
         Ok(Self {
             pool,
             stored,
             law: Law::new(form, setup.noise_var),
-            gamma: product_error::<T>(pool.dim),
-            products: Products::new(&device, pool.dim),
+            gamma: products.error(),
+            products,
             vars: Buffer::zeros(&device, rows * SLOTS)?,
             seconds: Buffer::new(&device),
             errors: Buffer::new(&device),
@@ -242,7 +243,7 @@ impl<'a, T: Real> DeviceShard<'a, T> {
             found: Buffer::zeros(&device, 1 + 2 * NAMED)?,
             names: Buffer::new(&device),
             marks: Buffer::new(&device),
-            warm: WarmRows::new(&device, pool.dim),
+            warm: WarmRows::new(&device, pool.dim, part.values.at(0)),
             refiner: (T::UNIT == f32::UNIT).then(|| Refiner::new(&device, pool.dim)),
             drafted: Vec::new(),
             checkpoints: [0; SLOTS],
