@@ -8,20 +8,20 @@ use homing::{Noise, Preparation, thread_pool};
 use homing_encode::EncoderChoice;
 use homing_pool::{Access, Format};
 
-/// How rows and labels are modelled.
+/// The kernel, the noise and the preparation of rows.
 #[derive(Args)]
-#[command(next_help_heading = "Model")]
+#[command(next_help_heading = "Kernel and noise")]
 pub struct ModelArguments {
-    /// Standard deviation ρ of the observation noise, in the units of the rows, which are then left as they are by default;
-    /// without it, ρ² is the mean squared norm of the pool for rows of unit length, and 0.01 × that for others
+    /// Standard deviation ρ of the observation noise, in the units of the rows, which then stay as they are unless --center or
+    /// --normalize is given; by default, ρ² is the mean squared norm of the rows if they have unit length, and 0.01 × that if not.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub noise_std: Option<f64>,
-    /// Whether to subtract the mean embedding of the pool from all embeddings first; by default, if there are targets, the
-    /// kernel is linear, no noise is given and the pool has at least 100 rows.
+    /// Whether to subtract the mean embedding of the pool from all embeddings; the default is true if there are targets, the
+    /// kernel is linear, --noise-std is not given and the pool has at least 100 rows.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     center: Option<bool>,
-    /// Whether to scale all embeddings to unit length, after their mean is subtracted; by default, under the
-    /// same conditions.
+    /// Whether to scale all embeddings to unit length, after the mean is subtracted; the default is true under the same
+    /// conditions.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     normalize: Option<bool>,
     /// Kernel: linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.

@@ -11,9 +11,9 @@ const WORTHWHILE: usize = 1 << 30;
 
 /// Where a selection runs.
 pub enum Carried {
-    /// On the CPU, as asked.
+    /// On the CPU, as requested.
     Cpu,
-    /// On the CPU, although a device was asked for.
+    /// On the CPU, although a device was requested, because the device cannot run the selection.
     Refused {
         device: String,
         reason: &'static str,
@@ -30,7 +30,7 @@ impl Carried {
         }
     }
 
-    /// Says where the selection ran, if a device was asked for.
+    /// Returns a sentence about where the selection ran, if a device was requested.
     pub fn note(&self, uploading: Duration) -> Option<String> {
         match self {
             Carried::Cpu => None,
@@ -42,7 +42,7 @@ impl Carried {
     }
 }
 
-/// Uploads the pool if a device is asked for and can run the selection.
+/// Uploads the pool if a device is requested and can run the selection.
 pub fn upload(device: &str, task: &Task<'_>, plan: &Plan) -> Result<Carried> {
     if device == "cpu" {
         return Ok(Carried::Cpu);

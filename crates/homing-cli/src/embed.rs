@@ -50,7 +50,7 @@ pub struct Arguments {
     /// Column of the ids; found automatically if it is called id, ids, _id or uid.
     #[arg(long, value_name = "NAME", conflicts_with = "weights", help_heading = "Data")]
     id_column: Option<String>,
-    /// Weights of a network, a safetensors file from a run, or your own file with the same tensor names.
+    /// Weights of a network: a safetensors file from a run, or your own file with the same tensor names.
     #[arg(long, value_name = "FILE", help_heading = "Network")]
     weights: Option<PathBuf>,
     /// The model.safetensors of a run with an EfficientNet; --weights must then be the weights that the run started from.
@@ -62,8 +62,8 @@ pub struct Arguments {
     /// Device: cpu, or in builds with libtorch also torch and cuda:0.
     #[arg(long, default_value = "cpu", help_heading = "Network")]
     device: String,
-    /// File for the embeddings: of an encoder, .parquet with all columns of the data, or .npy with the embeddings only; of a
-    /// network, .npy or .safetensors with the tensors `embeddings`, `probabilities` and `labels`.
+    /// File for the embeddings; an encoder writes .parquet with all columns of the data, or .npy with the embeddings only; a
+    /// network writes .npy, or .safetensors with the tensors `embeddings`, `probabilities` and `labels`.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     out: PathBuf,
     /// Print only errors and the result.

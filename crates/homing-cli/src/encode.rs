@@ -11,7 +11,7 @@ use homing_pool::{PoolFormat, ReadOptions, write_pool};
 use crate::files::encoding_progress;
 use crate::terminal::{self, grouped, note, seconds};
 
-/// What to embed with an encoder.
+/// A request to embed data with an encoder.
 pub struct Encoding<'a> {
     pub data: &'a Path,
     pub encoder: EncoderChoice,

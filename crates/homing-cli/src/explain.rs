@@ -35,7 +35,7 @@ pub struct Arguments {
     /// Labelled rows (a picks file, indices or ids); without them, the most informative rows of the whole pool are shown.
     #[arg(long, value_name = "FILE")]
     picks: Option<PathBuf>,
-    /// Target to explain, by number or id; repeat the option for several; default: the first twenty targets.
+    /// Target to explain, by number or id; repeat the option for several; by default, the first twenty targets.
     #[arg(long, value_name = "N|ID")]
     target: Vec<String>,
     /// Share of what is known that the rows must explain.
@@ -47,6 +47,9 @@ pub struct Arguments {
     /// Output format: human-readable tables, or JSON with a list of targets and their rows.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
     format: OutputFormat,
+    /// Print only errors and the result.
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
     #[command(flatten)]
     columns: ColumnArguments,
     #[command(flatten)]
@@ -76,7 +79,7 @@ struct ExplainingRow {
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// How much it lowers the variance, given the rows before it.
+    /// Variance that it removes, given the rows before it.
     variance_removed: f64,
 }
 
@@ -99,7 +102,7 @@ fn explain(arguments: &Arguments) -> Result<()> {
         access: homing_pool::Access::Auto,
         model: &arguments.model,
         encoder: arguments.encoder.choice(),
-        quiet: true,
+        quiet: arguments.quiet,
     };
     let files = TaskFiles::open(&paths, &arguments.columns, FurtherColumns::default())?;
     let kernel = files.kernel(&arguments.model)?;
@@ -119,7 +122,9 @@ fn explain(arguments: &Arguments) -> Result<()> {
     };
     whole.check_read()?;
     add_texts(&mut explanations, &files)?;
-    files.notes(&Options::of::<Arguments>()).into_iter().for_each(note);
+    if !arguments.quiet {
+        files.notes(&Options::of::<Arguments>()).into_iter().for_each(note);
+    }
     let mut out = terminal::stdout();
     match arguments.format {
         OutputFormat::Json => terminal::print_json(&explanations)?,

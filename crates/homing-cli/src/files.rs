@@ -279,6 +279,10 @@ impl TaskFiles {
 pub fn encoding_progress(quiet: bool) -> impl FnMut(EncodingProgress) {
     let mut bar: Option<(Bar, Instant)> = None;
     move |EncodingProgress { kind, done, count }| {
+        // A single block is embedded at once.
+        if done == count && bar.is_none() {
+            return;
+        }
         let what = format!("embedding {kind}");
         let (shown, start) = bar.get_or_insert_with(|| (Bar::counting(&what, count, quiet), Instant::now()));
         shown.set_message(format!("{:.0} per second", done as f64 / start.elapsed().as_secs_f64().max(1e-3)));

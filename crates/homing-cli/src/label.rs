@@ -31,32 +31,32 @@ Examples:
 pub struct Arguments {
     /// Examples to choose from: a folder or an archive of images, a table with texts, or a file of embeddings.
     pool: PathBuf,
-    /// Unlabelled examples of the task, of the same kind; without them, the labels are to describe the pool as a whole.
+    /// Unlabelled examples of the task, of the same kind; without them, rows are chosen that describe the pool as a whole.
     #[arg(long, value_name = "PATH")]
     targets: Option<PathBuf>,
-    /// Names of the classes; more can be added on the page, and by default they are those that the pool's labels name.
+    /// Names of the classes, separated by commas, to which more can be added on the page; by default, the labels that the pool has.
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     classes: Vec<String>,
     /// Folder of the run, in which every answer is kept; the same command continues it.
     #[arg(long, value_name = "FOLDER")]
     run: PathBuf,
-    /// Embeddings of the pool, with its ids or in its order, if they are not columns of its own.
+    /// Embeddings of the pool, if the pool has none itself; they are matched by id, or by order if they have no ids.
     #[arg(long, value_name = "FILE", help_heading = "Data")]
     embeddings: Option<PathBuf>,
-    /// Embeddings of the targets, if they are not columns of their own.
+    /// Embeddings of the targets, if the targets have none themselves.
     #[arg(long, value_name = "FILE", help_heading = "Data")]
     target_embeddings: Option<PathBuf>,
-    /// Folder of the images that a table names, by --image-column or else by their ids.
+    /// Folder of the images that a table lists in --image-column, or by their ids without that option.
     #[arg(long, value_name = "FOLDER", help_heading = "Data")]
     images: Option<PathBuf>,
-    /// Column with the paths of images, relative to --images or else to the table.
+    /// Column with the paths of images, relative to --images, or to the table without that option.
     #[arg(long, value_name = "NAME", help_heading = "Data")]
     image_column: Option<String>,
     /// Rule that chooses the rows; by default itl with targets and undirected-itl without.
     #[arg(long, value_name = "RULE")]
     rule: Option<String>,
-    /// Answer by a table with the columns id and label instead of opening a page, and print the accuracy; other labels than --classes
-    /// mean that a row is not of the task.
+    /// Take the answers from a table with the columns id and label instead of opening a page, and print the accuracy; a label that
+    /// is not one of --classes counts as "not my task".
     #[arg(long, value_name = "FILE", help_heading = "Simulation")]
     simulate: Option<PathBuf>,
     /// Number of answers that the simulation gives.
@@ -83,7 +83,7 @@ struct TableColumns {
     /// Column of the ids; found automatically if it is called id, ids, _id or uid.
     #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
-    /// Column of labels that are known already, which are not shown; they name the classes if --classes does not.
+    /// Column of labels that are known already; they are not shown, and name the classes if --classes is not given.
     #[arg(long, value_name = "NAME")]
     label_column: Option<String>,
     /// Column of the texts; found automatically if it has a usual name, such as text or question.

@@ -11,7 +11,16 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use homing_pool::Remedy;
 
-/// What is wrong with the arguments, with the parser's suggestion but without the usage that follows.
+/// Messages of Rust's parsers of numbers, and the same in plain words.
+const NUMBER_PROBLEMS: [(&str, &str); 5] = [
+    ("invalid digit found in string", "a whole number is needed"),
+    ("invalid float literal", "a number is needed"),
+    ("cannot parse integer from empty string", "a whole number is needed"),
+    ("cannot parse float from empty string", "a number is needed"),
+    ("number too large to fit in target type", "the number is too large"),
+];
+
+/// Returns what is wrong with the arguments, with the parser's suggestion but without the usage that follows.
 pub fn of_arguments(error: &clap::Error) -> String {
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(typed))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
@@ -23,9 +32,11 @@ pub fn of_arguments(error: &clap::Error) -> String {
     let paragraph: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
     let sentence = paragraph.join(" ");
     let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence);
+    let sentence =
+        NUMBER_PROBLEMS.iter().fold(sentence.to_owned(), |text, (of_rust, plain)| text.replace(of_rust, plain));
     match text.lines().find_map(|line| line.trim_start().strip_prefix("tip: ")) {
         Some(tip) => format!("{sentence}; {tip}"),
-        None => sentence.to_owned(),
+        None => sentence,
     }
 }
 

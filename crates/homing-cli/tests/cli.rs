@@ -346,8 +346,15 @@ fn bad_settings() {
     folder.refuses(&format!("{SELECT} -n 2 --kernel cubic"), &["cubic", "gaussian"]);
     folder.refuses(&format!("{SELECT} -n 2 --target-sample 0"), &["targets"]);
     folder.refuses(&format!("{SELECT} -n 2 --quota nobody=3"), &["nobody"]);
-    for arguments in ["-n -1", "-n 2 --noise-std abc", "-n 2 --nosie-std 1", ""] {
-        folder.refuses(&format!("{SELECT} {arguments}"), &["see --help"]);
+    for (arguments, problem) in [
+        ("-n -1", "only numbers from 0"),
+        ("-n two", "a whole number is needed"),
+        ("-n 99999999999999999999", "too large"),
+        ("-n 2 --noise-std abc", "a number is needed"),
+        ("-n 2 --nosie-std 1", "'--noise-std'"),
+        ("", "--count"),
+    ] {
+        folder.refuses(&format!("{SELECT} {arguments}"), &[problem, "see --help"]);
     }
     folder.refuses(&format!("{SELECT} -n 2 --quota 0"), &["quotas", "raise"]);
     folder.refuses(&format!("{SELECT} -n 2 --budget 0.5"), &["budget", "raise"]);
@@ -439,8 +446,15 @@ fn help_starts_with_examples_and_groups_options() {
     assert!(help.lines().nth(2).unwrap() == "Quick start:" && help.contains("homing select pool.npy"), "{help}");
     let help = folder.succeeds("select --help");
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("no {text} in {help}"));
-    let order =
-        ["Examples:", "Usage:", "\nOutput:", "\nTargets and limits:", "\nColumns:", "\nModel:", "\nPerformance:"];
+    let order = [
+        "Examples:",
+        "Usage:",
+        "\nOutput:",
+        "\nTargets and limits:",
+        "\nColumns:",
+        "\nKernel and noise:",
+        "\nPerformance:",
+    ];
     assert!(order.map(place).is_sorted(), "{help}");
     if cfg!(feature = "train") {
         let help = folder.succeeds("finetune --help");

@@ -25,7 +25,7 @@ fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     let text = said(&output);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("picks from the task") && text.contains("over 2 seeds"), "{text}");
-    // Without a terminal, progress is a line now and then.
+    // If standard error is not a terminal, progress is printed as lines from time to time.
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("rounds: ")).collect();
     assert!((2..=11).contains(&lines.len()) && lines.last().unwrap().starts_with("rounds: 30 of 30 · "), "{text}");
     let names: Vec<String> = files(&run).into_keys().collect();

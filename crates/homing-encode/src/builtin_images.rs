@@ -11,23 +11,23 @@ use rayon::prelude::*;
 use crate::dense::{eigen, gram, normalize, product};
 use crate::{Encoder, ItemKind, Items, Result};
 
-/// Side to which images are resized for the edges.
+/// Side in pixels to which an image is resized before its edges are computed.
 const SIDE: usize = 32;
 
-/// Side of a cell in which directions of edges are counted, and side of the image of small pixels.
+/// Side in pixels of a cell in which the directions of edges are counted. The image of small pixels has the same side.
 const CELL: usize = 4;
 const CELLS: usize = SIDE / CELL;
 
-/// Directions of edges that are told apart, from 0° to 180°.
+/// Number of directions of edges that are distinguished, from 0° to 180°.
 const DIRECTIONS: usize = 8;
 
-/// Numbers of an image before they are reduced.
+/// Number of features of an image, before principal components reduce them.
 const FEATURES: usize = CELLS * CELLS * (3 + DIRECTIONS);
 
-/// Numbers per embedding.
+/// Largest number of dimensions of an embedding.
 const DIM: usize = 256;
 
-/// Number of images from which the encoder learns; of a larger pool, evenly spaced ones.
+/// Largest number of images from which the encoder learns. In a larger pool, evenly spaced images are taken.
 const LEARNED: usize = 20_000;
 
 /// An encoder of images that needs no weights and learns from a pool.

@@ -11,13 +11,13 @@ use crate::ngrams::{Counts, count};
 use crate::svd::{SparseRow, right_singular_vectors, times};
 use crate::{Encoder, ItemKind, Items, Result};
 
-/// Numbers per embedding.
+/// Largest number of dimensions of an embedding.
 const DIM: usize = 512;
 
-/// Number of texts from which the encoder learns; of a larger pool, evenly spaced ones.
+/// Largest number of texts from which the encoder learns. In a larger pool, evenly spaced texts are taken.
 const LEARNED: usize = 30_000;
 
-/// Number of features that are kept, those that occur in the most texts.
+/// Largest number of features that are kept. Those that occur in the most texts are kept.
 const FEATURES: usize = 200_000;
 
 /// An encoder of texts that needs no weights and learns from a pool.
@@ -39,7 +39,7 @@ impl BuiltInTexts {
         for Counts { words, parts } in &counts {
             words.iter().chain(parts).for_each(|&(hash, _)| *frequencies.entry(hash).or_default() += 1);
         }
-        // Features of one text tell nothing about others, except in a pool of a few texts.
+        // A feature that occurs in one text only says nothing about other texts, except in a pool of a few texts.
         let least = if learned < 100 { 1 } else { 2 };
         let mut common: Vec<(u64, u32)> = frequencies.into_iter().filter(|&(_, texts)| texts >= least).collect();
         common.sort_unstable_by_key(|&(hash, texts)| (std::cmp::Reverse(texts), hash));
@@ -53,7 +53,7 @@ impl BuiltInTexts {
     }
 }
 
-/// Returns the weights of the features that are known: those of words and those of their parts have the same length.
+/// Returns the weights of the known features of a text. The weights of words and those of parts of words are scaled to the same length.
 fn weighted(features: &HashMap<u64, (u32, f32)>, counts: &Counts) -> SparseRow {
     let weigh = |counts: &[(u64, f32)]| -> SparseRow {
         let weight = |&(hash, count): &(u64, f32)| {

@@ -18,7 +18,7 @@ pub struct Cache {
     limit: u64,
 }
 
-/// What a cache holds.
+/// Number of files in a cache, and their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheSize {
     /// Number of files.
@@ -27,14 +27,14 @@ pub struct CacheSize {
     pub bytes: u64,
 }
 
-/// Ending of the files of the cache.
+/// Extension of the files in the cache.
 const ENDING: &str = "embeddings";
 
-/// Number of bytes that the usual cache may have.
+/// Largest size of the usual cache in bytes.
 const LIMIT: u64 = 2 << 30;
 
 impl Cache {
-    /// Returns the cache in `folder`, which may have `limit` bytes.
+    /// Returns the cache in `folder`, which may grow to `limit` bytes.
     pub fn new(folder: impl Into<PathBuf>, limit: u64) -> Self {
         Self { folder: folder.into(), limit }
     }
@@ -62,18 +62,18 @@ impl Cache {
         &self.folder
     }
 
-    /// Returns the number of bytes that the files may have.
+    /// Returns the largest size of the cache in bytes.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Returns what the cache holds.
+    /// Returns the number of files in the cache and their size.
     pub fn size(&self) -> Result<CacheSize> {
         let files = self.files().map_err(|error| self.unusable(&error))?;
         Ok(CacheSize { files: files.len(), bytes: files.iter().map(|file| file.bytes).sum() })
     }
 
-    /// Removes all files of the cache, and returns what it held.
+    /// Removes all files from the cache, and returns how many there were and how large they were.
     pub fn clear(&self) -> Result<CacheSize> {
         let size = self.size()?;
         for file in self.files().map_err(|error| self.unusable(&error))? {
@@ -82,17 +82,17 @@ impl Cache {
         Ok(size)
     }
 
-    /// Returns embeddings of `rows` × `dim` numbers that are in the cache under this key.
+    /// Returns the `rows` × `dim` numbers that the cache holds under this key, if it holds them.
     pub(crate) fn find(&self, key: &str, rows: usize, dim: usize) -> Option<Vec<f32>> {
         let path = self.path(key);
         let bytes = fs::read(&path).ok().filter(|bytes| bytes.len() == rows * dim * 4)?;
         let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-        // The time of the last use decides which files stay. If it cannot be set, the file is only removed earlier.
+        // The time of the last use decides which files stay. If it cannot be set, the file may be removed earlier, which does no harm.
         let _ = File::options().write(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         values.iter().all(|value| value.is_finite()).then_some(values)
     }
 
-    /// Adds embeddings. If that fails, they are only computed again next time.
+    /// Adds embeddings to the cache. If this fails, nothing is lost: the embeddings are computed again next time.
     pub(crate) fn keep(&self, key: &str, values: &[f32]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         if disk::create_dir_all(&self.folder).is_ok() {
@@ -100,7 +100,7 @@ impl Cache {
         }
     }
 
-    /// Removes the files that were not used for the longest time until the others fit.
+    /// Removes files, the least recently used first, until the cache is within its limit.
     pub(crate) fn prune(&self) {
         let Ok(mut files) = self.files() else { return };
         let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
@@ -152,7 +152,7 @@ struct CachedFile {
 pub(crate) fn key(encoder: &dyn Encoder, items: &Items, rows: std::ops::Range<usize>) -> Result<Option<String>> {
     let Some(fingerprint) = encoder.fingerprint() else { return Ok(None) };
     let mut hash = blake3::Hasher::new();
-    // The version of the code that computes embeddings.
+    // This line changes when the code computes other embeddings than before.
     hash.update(b"homing embeddings 1\n");
     hash.update(fingerprint.as_bytes());
     for row in rows {

@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
 
-/// Rows that are multiplied at once.
+/// Number of rows that are multiplied at once.
 const BLOCK: usize = 256;
 
 /// Returns a · b for a with `inner` columns and b with `inner` rows and `width` columns.
@@ -27,7 +27,7 @@ pub(crate) fn product(a: &[f32], inner: usize, b: &[f32], width: usize) -> Vec<f
 /// Returns aᵀ · a in double precision, for a with `width` columns.
 pub(crate) fn gram(a: &[f32], width: usize) -> Vec<f64> {
     let mut sum = vec![0.0; width * width];
-    // The partial sums of one group exist at the same time.
+    // The partial sums of a group are in memory at the same time, so groups are small.
     for group in a.chunks(16 * BLOCK * width) {
         let parts: Vec<Vec<f64>> = group
             .par_chunks(BLOCK * width)

@@ -1,4 +1,4 @@
-//! What all encoders have in common.
+//! The interface of all encoders.
 
 use std::ops::Range;
 

@@ -24,6 +24,9 @@ pub enum Error {
     /// No column of a table could be the texts.
     #[error("{} has no embeddings, and no column with a usual name of texts{}; {}", display_path(.path), listed(.names), Remedy::NameTexts)]
     NoTexts { path: PathBuf, names: Vec<String> },
+    /// No column of a table could be what the encoder embeds.
+    #[error("{} has no column that is recognised as {expected}{}; {}", display_path(.path), listed(.names), Remedy::NameTexts)]
+    NoItems { path: PathBuf, names: Vec<String>, expected: ItemKind },
     /// A table lists an image that does not exist.
     #[error("row {row} of {} lists the image {}, which does not exist; write paths relative to the table, or correct that row", display_path(.path), display_path(.image))]
     NoImage { path: PathBuf, row: usize, image: PathBuf },
@@ -85,7 +88,7 @@ impl Error {
         match self {
             Error::Pool(error) => error.remedy().map(Remedy::Pool),
             Error::Data(error) => error.remedy().map(Remedy::Data),
-            Error::NoTexts { .. } => Some(Remedy::NameTexts),
+            Error::NoTexts { .. } | Error::NoItems { .. } => Some(Remedy::NameTexts),
             Error::Unembedded { .. } => Some(Remedy::ChooseEncoder),
             Error::NoModels { .. } => Some(Remedy::ChooseBuiltIn),
             _ => None,
@@ -107,6 +110,7 @@ impl Error {
         let path = || PathBuf::from("pool.csv");
         let mut examples = vec![
             Error::NoTexts { path: path(), names: vec!["one".to_owned(), "two".to_owned()] },
+            Error::NoItems { path: path(), names: vec!["one".to_owned()], expected: ItemKind::Images },
             Error::NoImage { path: path(), row: 3, image: "one.png".into() },
             Error::Unembedded { path: path() },
             Error::OtherKind { path: path(), found: ItemKind::Texts, expected: ItemKind::Images },

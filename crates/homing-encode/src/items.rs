@@ -84,10 +84,10 @@ fn jpeg(RgbPixels { width, height, pixels }: RgbPixels) -> Vec<u8> {
 /// Size for which data sets of images are opened. Encoders read the images as they are stored and resize them on their own.
 const SIZE: usize = 224;
 
-/// Ending of files with one text per line.
+/// Extension of files with one text per line.
 const LINES: &str = "txt";
 
-/// Whether a file at this path cannot hold embeddings, but texts or images.
+/// Whether a file with this extension holds texts or images, so that it cannot hold embeddings.
 pub(crate) fn has_no_embeddings(path: &Path) -> bool {
     let is_lines = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(LINES));
     is_lines || (path.is_file() && Format::of(path).is_err())
@@ -125,7 +125,7 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(RawTable, Item
     }
 }
 
-/// Returns a column that only a table can have.
+/// Returns the name of a requested column, which only a table can have.
 fn named(options: &ReadOptions) -> Option<&String> {
     let single = [&options.group, &options.cost, &options.probabilities];
     single.into_iter().flatten().chain(&options.numbers).next()
@@ -145,7 +145,7 @@ fn lines(path: &Path) -> Result<(RawTable, Items)> {
     Ok((table, Items::Texts(texts)))
 }
 
-/// Opens a data set of images; of one that is split, the part for training.
+/// Opens a data set of images. If it is split, only the part for training is opened.
 fn images(path: &Path) -> Result<(RawTable, Items)> {
     let data = homing_data::open(path, &OpenOptions { size: Some(SIZE), ..OpenOptions::default() })?.train;
     if !data.inputs.are_images() {

@@ -1,8 +1,8 @@
 //! Turns texts and images into embeddings.
 //!
-//! A [`Session`] opens a pool, then its targets. A file that holds embeddings is opened as it is. Texts and images are encoded: by a
-//! built-in encoder that needs no weights and learns from the pool, or by a model on disk. The result is a
-//! [`Pool`](homing_pool::Pool) that still has its ids, labels and columns, and the items themselves, to show them to people.
+//! A [`Session`] opens a pool, then its targets. A file that holds embeddings is opened as it is. Texts and images are encoded by a
+//! built-in encoder, which needs no weights and learns from the pool, or by a model on disk. The result is a
+//! [`Pool`](homing_pool::Pool) that still has its ids, labels and columns, together with the texts or images themselves.
 //!
 //! ```
 //! use homing_encode::{EncoderChoice, Session};
@@ -13,7 +13,7 @@
 //! std::fs::write(&pool, "id,text\na,my parcel is lost\nb,reset my password\nc,where is the parcel\n")?;
 //! std::fs::write(&targets, "the parcel did not arrive\n")?;
 //!
-//! let mut session = Session::new(EncoderChoice::Found)?;
+//! let mut session = Session::new(EncoderChoice::Automatic)?;
 //! let pool = session.open(&pool, &ReadOptions::default(), &mut |_| ())?;
 //! let targets = session.open(&targets, &ReadOptions::default(), &mut |_| ())?;
 //! assert_eq!(pool.pool.dim(), targets.pool.dim());

@@ -10,13 +10,13 @@ enum Feature {
     Part,
 }
 
-/// Numbers of characters of the parts of words, with a mark before and behind the word.
+/// Lengths of the parts of words in characters. A mark is added before and after each word.
 const PARTS: std::ops::RangeInclusive<usize> = 3..=5;
 
 /// Longest part of a text that is read, in characters.
 const LONGEST: usize = 20_000;
 
-/// Features of a text with how often they occur, in the order of their hashes.
+/// How often each feature of a text occurs, in the order of the features' hashes.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Counts {
     /// Words and pairs of neighbouring words.

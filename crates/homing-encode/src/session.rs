@@ -12,9 +12,9 @@ use crate::{Encoder, Error, ItemKind, Items, Result, items};
 /// Which encoder embeds texts and images.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EncoderChoice {
-    /// None if the pool has embeddings, and a built-in encoder if it has texts or images.
+    /// No encoder if the pool has embeddings, and a built-in encoder if it has texts or images.
     #[default]
-    Found,
+    Automatic,
     /// A built-in encoder, even if the pool has embeddings.
     BuiltIn,
     /// The model at this path: a folder in the layout of Hugging Face.
@@ -28,14 +28,14 @@ impl EncoderChoice {
     /// Returns the choice that a person typed: nothing, [`EncoderChoice::BUILT_IN`] or a path.
     pub fn named(name: Option<&Path>) -> Self {
         match name {
-            None => Self::Found,
+            None => Self::Automatic,
             Some(name) if name == Path::new(Self::BUILT_IN) => Self::BuiltIn,
             Some(path) => Self::Model(path.to_owned()),
         }
     }
 }
 
-/// A pool, and the items that it was made of.
+/// A pool, and the texts or images from which it was made.
 #[derive(Debug)]
 pub struct Opened {
     /// Embeddings with the ids, labels and columns that belong to them.
@@ -55,7 +55,7 @@ pub struct Progress {
     pub count: usize,
 }
 
-/// What the first file of a session turned out to hold.
+/// What the first file of a session holds.
 enum State {
     Fresh,
     Embedded,
@@ -70,7 +70,7 @@ pub struct Session {
     cached: usize,
 }
 
-/// Number of items that are encoded between two reports of progress, and kept in one file of the cache.
+/// Number of items that are encoded between two reports of progress. One file of the cache holds as many.
 const BLOCK: usize = 256;
 
 impl Session {
@@ -78,25 +78,25 @@ impl Session {
     pub fn new(choice: EncoderChoice) -> Result<Self> {
         let state = match &choice {
             EncoderChoice::Model(path) => State::Encoding(model(path)?),
-            EncoderChoice::Found | EncoderChoice::BuiltIn => State::Fresh,
+            EncoderChoice::Automatic | EncoderChoice::BuiltIn => State::Fresh,
         };
         Ok(Self { choice, state, cache: None, cached: 0 })
     }
 
-    /// Keeps what a model computes in this cache, and takes from it what was computed before. Work that was interrupted
-    /// continues there. Built-in encoders are fast and use no cache.
+    /// Sets the cache from which embeddings are taken if a model has computed them before, and to which new ones are added. So
+    /// interrupted work is continued. Built-in encoders are fast and use no cache.
     #[must_use]
     pub fn with_cache(mut self, cache: Option<Cache>) -> Self {
         self.cache = cache;
         self
     }
 
-    /// Returns how many items had their embeddings in the cache.
+    /// Returns for how many items the cache had the embeddings.
     pub fn cached(&self) -> usize {
         self.cached
     }
 
-    /// Returns the encoder, once something was encoded or if a model was chosen.
+    /// Returns the encoder, if a model was chosen or something has been encoded.
     pub fn encoder(&self) -> Option<&dyn Encoder> {
         if let State::Encoding(encoder) = &self.state { Some(&**encoder) } else { None }
     }
@@ -106,7 +106,7 @@ impl Session {
         self.encoder().is_some() && !matches!(self.choice, EncoderChoice::Model(_))
     }
 
-    /// Opens the file or folder at `path`. A built-in encoder learns from the first that it embeds.
+    /// Opens the file or folder at `path`. A built-in encoder learns from the first file or folder that it embeds.
     pub fn open(&mut self, path: &Path, options: &ReadOptions, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
         match (&self.state, &self.choice) {
             (State::Embedded, _) => match Pool::open(path, options) {
@@ -116,7 +116,7 @@ impl Session {
                 ) if items::open(path, options).is_ok() => Err(Error::Unembedded { path: path.to_owned() }),
                 Err(error) => Err(error.into()),
             },
-            (State::Fresh, EncoderChoice::Found) if !items::has_no_embeddings(path) => {
+            (State::Fresh, EncoderChoice::Automatic) if !items::has_no_embeddings(path) => {
                 match Pool::open(path, options) {
                     Ok(pool) => {
                         self.state = State::Embedded;
@@ -133,7 +133,10 @@ impl Session {
     }
 
     fn encode(&mut self, path: &Path, options: &ReadOptions, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
-        let (table, items) = items::open(path, options)?;
+        let (table, items) = items::open(path, options).map_err(|error| match (error, self.encoder()) {
+            (Error::NoTexts { path, names }, Some(encoder)) => Error::NoItems { path, names, expected: encoder.kind() },
+            (error, _) => error,
+        })?;
         if matches!(self.state, State::Fresh) {
             self.state = State::Encoding(match &items {
                 Items::Texts(texts) => Box::new(BuiltInTexts::new(texts)),

@@ -7,13 +7,13 @@ use crate::dense::{eigen, gram, product};
 /// Sparse row: columns in ascending order, with their values.
 pub(crate) type SparseRow = Vec<(u32, f32)>;
 
-/// Directions beyond those that are asked for, which make these more exact.
+/// Number of directions in addition to those that are requested. They make the requested ones more accurate.
 const SPARE: usize = 16;
 
-/// Passes over the matrix and back after the first.
+/// Number of iterations after the first, each of which multiplies by the matrix and its transpose.
 const PASSES: usize = 2;
 
-/// Columns that one task computes.
+/// Number of columns that one task computes.
 const STRIPE: usize = 16;
 
 /// Returns the right singular vectors of the largest singular values as the columns of a matrix with `columns` rows, and their
@@ -34,7 +34,7 @@ pub(crate) fn right_singular_vectors(rows: &[SparseRow], columns: usize, count: 
         width = orthonormalize(&mut left, width);
         right = transposed_times(rows, columns, &left, width);
     }
-    // right = Xᵀ Q, so its left singular vectors are those that are asked for.
+    // right = Xᵀ Q, so its left singular vectors are the right singular vectors of X.
     let kept = orthonormalize(&mut right, width);
     let count = count.min(kept);
     (right.chunks_exact(kept.max(1)).flat_map(|row| &row[..count]).copied().collect(), count)

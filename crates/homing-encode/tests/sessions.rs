@@ -1,4 +1,4 @@
-//! What a session makes of files of all kinds.
+//! Sessions read files of all kinds.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn open(session: &mut Session, path: &Path) -> Result<Opened> {
 }
 
 fn fresh() -> Session {
-    Session::new(EncoderChoice::Found).unwrap()
+    Session::new(EncoderChoice::Automatic).unwrap()
 }
 
 /// Images that are embedded together may differ in the last digit from those that are embedded alone.
@@ -144,6 +144,10 @@ fn what_cannot_be_embedded_is_refused_with_its_columns() {
     assert!(found.contains("has no rows"), "{found}");
     let missing = open(&mut fresh(), &folder.0.path().join("none.txt")).unwrap_err().to_string();
     assert!(missing.contains("does not exist"), "{missing}");
+    let mut session = fresh();
+    open(&mut session, &folder.write("pool.txt", "my parcel\nmy password\n")).unwrap();
+    let numbers = open(&mut session, &folder.write("t.csv", "x,y\n1,2\n")).unwrap_err().to_string();
+    assert!(numbers.contains("t.csv has no column that is recognised as texts (it has x, y)"), "{numbers}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ const FILES: [&str; 3] = ["weights", "targets", "labels"];
 /// The option and value that name the built-in digits instead of a file.
 const DIGITS: (&str, &str) = ("targets", "digits");
 
-/// An option that is on unless it is told to be off.
+/// An option that is on by default, so `false` has to be written out.
 const ON_BY_DEFAULT: &str = "condition";
 
 /// Upper bound of the seeds.
@@ -83,7 +83,7 @@ fn data(experiment: &Experiment, folder: &Path) -> Result<PathBuf, Fault> {
     }
     let found = experiment.data.iter().map(|name| folder.join(name)).find(|path| path.exists());
     found.ok_or_else(|| {
-        let problem = format!("{} does not contain {}", folder.display(), experiment.data.join(" or "));
+        let problem = format!("the folder {} does not contain {}", folder.display(), experiment.data.join(" or "));
         Fault { problem, remedy: Remedy::NameDataFolder }
     })
 }

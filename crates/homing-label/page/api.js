@@ -2,7 +2,7 @@
 
 const token = new URLSearchParams(location.search).get("token") ?? "";
 
-/** A refusal of the server, with its sentence. */
+/** An error that the server answered with, as one sentence. */
 export class Refused extends Error {
   /**
    * @param {number} status

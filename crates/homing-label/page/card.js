@@ -101,7 +101,7 @@ export function showClasses(state, item, choose, add) {
   });
   const box = by("classes");
   const old = /** @type {HTMLInputElement | null} */ (box.querySelector("input"));
-  // A name that is being typed stays.
+  // A name that somebody is typing is kept.
   const typed = old && (old.value || old === document.activeElement) ? old : null;
   const name = typed ?? /** @type {HTMLInputElement} */ (make("input", { placeholder: names.length ? "another class" : "first class", "aria-label": "Name of a new class", maxlength: 100 }));
   const form = make("form", { class: "add", onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); if (name.value.trim()) add(name.value.trim()); name.value = ""; name.blur(); } }, name, make("button", {}, "Add"));
@@ -127,7 +127,7 @@ export function showHistory(state, open) {
   const names = state.classes.map((/** @type {any} */ one) => one.name);
   const list = by("history");
   const first = state.history[0]?.seq;
-  // Nothing is drawn anew while the list is the same.
+  // The list is drawn again only if it has changed.
   const mark = `${first}-${state.history.length}-${names.length}`;
   if (list.dataset.mark === mark) return;
   list.dataset.mark = mark;

@@ -1,4 +1,4 @@
-// Elements and words.
+// Makes elements of the page, and formats numbers and colours.
 
 /**
  * Finds an element of the page.
@@ -40,7 +40,7 @@ export function percent(share) {
   return value > 0 && value < 0.05 ? "< 0.1 %" : `${value < 10 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 
-/** Colours of the classes, which are told apart in light and dark and by most people who see few colours. */
+/** Colours of the classes. They can be distinguished on light and dark pages, and by most people with colour blindness. */
 const COLOURS = ["#2b7fb8", "#e07b39", "#3a9a5b", "#c2507f", "#8466c0", "#b59b1e", "#2aa5a0", "#a8553a", "#6b7a8f", "#d0679d", "#5b8f2e", "#4f63c7"];
 
 /**

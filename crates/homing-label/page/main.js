@@ -6,7 +6,7 @@ import { by, colourOf, make, percent } from "./dom.js";
 import { PointMap } from "./map.js";
 import { showAccuracy, showDisputes, showStop, showTargets } from "./panels.js";
 
-/** Number of examples that are asked for at a time, so that the next one is there at once. */
+/** Number of examples that are fetched at a time, so that the next one is shown without waiting. */
 const AHEAD = 3;
 
 /** @type {any} */ let state = null;
@@ -23,7 +23,7 @@ nameField.addEventListener("change", () => {
 });
 
 /**
- * Tells screen readers.
+ * Announces a text to screen readers.
  * @param {string} text
  */
 const say = (text) => (by("said").textContent = text);
@@ -59,7 +59,7 @@ function renderItem() {
   const mark = item ? `${item.id} ${item.rank}` : "none";
   if (mark !== drawn) {
     drawn = mark;
-    showItem(item, state?.failure ?? "Every example has been answered. Well done!");
+    showItem(item, state?.failure ?? "Every example of the pool has been answered.");
     map?.mark(item ? item.row : null);
     for (const next of queue.slice(1)) if (next.image) picture(next.image).catch(() => {});
   }
@@ -163,7 +163,7 @@ async function openEntry(entry) {
 /** @type {number | undefined} */ let colouring;
 const colourChoice = /** @type {HTMLSelectElement} */ (by("colour"));
 
-/** Colours the map anew shortly after the latest change. */
+/** Updates the colours of the map shortly after the latest change. */
 function colourSoon() {
   clearTimeout(colouring);
   colouring = setTimeout(() => map?.colour(colourChoice.value).then(() => note(), (error) => note(error.message)), 200);
@@ -290,14 +290,14 @@ async function save(path) {
   by("export").removeAttribute("open");
 }
 
-/** Shows three hints on the first visit. */
+/** Shows three hints until the person closes them for good. */
 function hints() {
   if (localStorage.getItem("homing-hints") === "seen") return;
   const hint = (/** @type {string} */ title, /** @type {string} */ text) => make("p", {}, make("strong", {}, title), text);
   by("hints").replaceChildren(
-    hint("Press a key", "The number beside a label answers. Space skips, backspace takes back."),
+    hint("Press a key", "The key beside a label gives that label. Space skips the example, and backspace undoes the latest answer."),
     hint("Say what does not belong", "“Not my task” (x) teaches as much as a label."),
-    hint("Watch when to stop", "The panel “When to stop” says when the next labels tell little."),
+    hint("Watch when to stop", "The panel “When to stop” says when further labels would add little."),
     make("button", { type: "button", onclick: () => { localStorage.setItem("homing-hints", "seen"); by("hints").hidden = true; } }, "Got it"),
   );
   by("hints").hidden = false;

@@ -1,4 +1,4 @@
-// The map of pool, targets and picks, drawn by WebGL2, or on a plain canvas where there is none.
+// The map of pool, targets and picks, drawn by WebGL2, or on a plain canvas in browsers without it.
 
 import { raw } from "./api.js";
 import { by, colourOf, rgb } from "./dom.js";
@@ -17,7 +17,7 @@ void main() { vec2 d = gl_PointCoord - 0.5; if (dot(d, d) > 0.25) discard; pixel
 /** Cells per side of the grid that finds the point under the pointer. */
 const CELLS = 256;
 
-/** From this number of points on, frames show every nth point while the map moves. */
+/** Number of points that are drawn while the map moves; the others are drawn when it rests. */
 const MANY = 300000;
 
 export class PointMap {
@@ -191,7 +191,7 @@ export class PointMap {
       gl.uniform2f(this.uniform("scale"), (2 * side) / w, (2 * side) / h);
       gl.uniform2f(this.uniform("shift"), (-2 * side * this.centre[0]) / w, (-2 * side * this.centre[1]) / h);
       gl.uniform1f(this.uniform("size"), size);
-      // While a large map moves, its first points stand for all; the rest follows when it rests.
+      // While a large map moves, only its first points are drawn; the others are drawn when it rests.
       gl.drawArrays(gl.POINTS, 0, this.isMoving ? Math.min(this.rows, MANY) : this.rows);
     }
     this.paintOverlay(ratio, gl ? 0 : size / ratio);

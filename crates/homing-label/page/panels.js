@@ -4,9 +4,9 @@ import { picture } from "./api.js";
 import { by, make, percent } from "./dom.js";
 
 const TITLES = new Map([
-  ["start", "Just begin"],
-  ["go-on", "Go on: labels still tell much"],
-  ["slowing", "Labels tell less and less"],
+  ["start", "Label a few examples first"],
+  ["go-on", "Continue: labels still add much"],
+  ["slowing", "Labels add less and less"],
   ["enough", "You can stop now"],
 ]);
 

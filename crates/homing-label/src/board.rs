@@ -1,4 +1,4 @@
-//! What the events say about each row: its label, who gave it, and whether annotators disagree.
+//! Derives the state of each row from the events: its label, who gave it, and whether annotators disagree.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,14 +16,14 @@ pub enum Answer {
     Excluded,
     /// The annotator could not tell.
     Unsure,
-    /// The row was put aside.
+    /// The annotator skipped the row.
     Skipped,
 }
 
-/// What all annotators together say about a row.
+/// The result of all annotators' answers about a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The answer of most annotators; of the first one if as many say something else.
+    /// The answer of most annotators. If two answers are equally frequent, the one that was given first.
     pub answer: Answer,
     /// Number of the event that decided.
     pub seq: u64,
@@ -55,7 +55,7 @@ pub struct Counts {
     pub excluded: usize,
     /// Rows that nobody could label.
     pub unsure: usize,
-    /// Rows that were put aside.
+    /// Rows that were skipped.
     pub skipped: usize,
     /// Rows about which annotators disagree.
     pub disputed: usize,
@@ -67,11 +67,11 @@ pub struct Board {
     classes: Vec<String>,
     /// All events, and whether each still counts.
     records: Vec<(Record, bool)>,
-    /// Rows that each event is about.
+    /// The rows that each event concerns.
     rows: Vec<Vec<usize>>,
-    /// Events about each row, in order.
+    /// The events that concern each row, in order.
     about: HashMap<usize, Vec<usize>>,
-    /// Events that each annotator can undo and redo, last first to go.
+    /// Stacks of the events that each annotator can undo and redo.
     done: HashMap<String, Vec<usize>>,
     undone: HashMap<String, Vec<usize>>,
     /// What is decided about each row.
@@ -131,7 +131,7 @@ impl Board {
         rows.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// Returns the rows that were put aside, in increasing order.
+    /// Returns the skipped rows, in increasing order.
     pub fn set_aside(&self) -> Vec<usize> {
         let aside = |(&row, decision): (&usize, &Decision)| (!decision.answer.is_observation()).then_some(row);
         self.decisions.iter().filter_map(aside).collect()
@@ -292,7 +292,7 @@ impl Board {
             self.decisions.remove(&row);
             return;
         };
-        // The position of a row among the labels stays when it is labelled again.
+        // A row that is labelled again keeps its position among the labels.
         let first = events.iter().find(|&&event| {
             self.counts(event)
                 && self.answer_in(event).is_some_and(|one| one.is_observation() == answer.is_observation())
@@ -304,7 +304,7 @@ impl Board {
 }
 
 impl Event {
-    /// Returns the ids that the event is about.
+    /// Returns the ids of the examples that the event concerns.
     pub fn ids(&self) -> &[String] {
         match self {
             Self::Label { ids, .. } | Self::Skip { ids } | Self::Exclude { ids } | Self::Unsure { ids } => ids,

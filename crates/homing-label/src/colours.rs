@@ -1,4 +1,4 @@
-//! What the map shows by colour: one byte per row of the pool.
+//! Computes the colours of the map: one byte per row of the pool.
 
 use rayon::prelude::*;
 
@@ -10,10 +10,10 @@ const OPEN: u8 = 255;
 const EXCLUDED: u8 = 254;
 const ASIDE: u8 = 253;
 
-/// Largest number of multiplications for one picture.
+/// Largest number of multiplications for the colours of one map.
 const MOST_WORK: usize = 1 << 36;
 
-/// Returns the class of each labelled row, or what else is known about a row.
+/// Returns the class of each labelled row, and a code for each row without a class.
 pub(crate) fn labels(shared: &Shared) -> Vec<u8> {
     let state = shared.lock();
     let mut out = vec![OPEN; shared.data.rows()];
@@ -41,8 +41,8 @@ pub(crate) fn predictions(shared: &Shared) -> Result<Vec<u8>, String> {
 
 /// Returns the information of each row, from 0 to 255 for the largest.
 ///
-/// Without a law over the pool this is the similarity to what is not known yet: a row's largest covariance with the part of a
-/// target that the observations leave open, as a share of the largest.
+/// The exact information of every row would take too long. This is an approximation: the largest covariance of the row with
+/// the part of a target that the observations do not determine, relative to the largest such covariance of all rows.
 pub(crate) fn information(shared: &Shared) -> Result<Vec<u8>, String> {
     let data = &shared.data;
     let (observed, targets) = {

@@ -56,11 +56,11 @@ pub enum Contents {
         /// Path of each example's image.
         names: Vec<String>,
     },
-    /// Nothing but ids.
+    /// The examples have only ids.
     Nothing,
 }
 
-/// What a person sees of one example.
+/// The content of one example, as a person sees it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Shown {
     /// A text.

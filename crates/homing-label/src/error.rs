@@ -30,7 +30,7 @@ pub enum Error {
     NoEmbeddingOf { id: String, path: PathBuf },
     /// A table has neither texts nor images to show.
     NoContents { path: PathBuf },
-    /// A simulated run cannot go on.
+    /// A simulated run cannot continue.
     Simulation { reason: String },
     /// An error about a selection.
     Core(homing::Error),

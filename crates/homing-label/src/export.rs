@@ -196,7 +196,7 @@ pub struct ImportedLabel {
     pub id: String,
     /// Its class.
     pub label: String,
-    /// Who gave it, if the file says so.
+    /// Name of the annotator who gave it, if the file says so.
     pub annotator: Option<String>,
 }
 

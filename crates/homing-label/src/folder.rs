@@ -1,4 +1,4 @@
-//! The folder of a run: what it was started with.
+//! The folder of a run, and the file with the settings that the run was started with.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// Name of the file with the settings of a run.
 pub const SETTINGS: &str = "run.json";
 
-/// What a run was started with.
+/// The settings that a run was started with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunFile {
     /// Version of the folder's format.

@@ -11,7 +11,8 @@ use rayon::prelude::*;
 /// Ridge penalties that are tried, as shares of the mean squared norm.
 const PENALTIES: [f64; 5] = [1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
-/// Largest number of labels that a classifier is trained on; the latest count. The cost grows with the cube of this number.
+/// Largest number of labels that a classifier is trained on. If there are more, the latest are used, because the cost grows with
+/// the cube of their number.
 pub(crate) const MOST: usize = 2000;
 
 /// A trained classifier.
@@ -25,18 +26,18 @@ pub(crate) struct Head {
     bias: f64,
     /// Weights, classes × dimensions, and offsets, if the kernel is linear.
     weights: Option<(Vec<f64>, Vec<f64>)>,
-    /// Share of the labelled rows whose class is predicted without their label.
+    /// Share of the labelled rows whose class is predicted correctly by a classifier that was trained without their label.
     pub accuracy: f64,
 }
 
-/// A predicted class and how much of the prediction it has, from 0 to 1.
+/// A predicted class and its share of the prediction, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prediction {
     pub class: u32,
     pub share: f64,
 }
 
-/// Returns whether labels suffice for a classifier: two classes with two labels each.
+/// Whether there are enough labels for a classifier: at least two classes with two labels each.
 pub(crate) fn suffices(labels: &[u32]) -> bool {
     let mut counts = std::collections::HashMap::new();
     labels.iter().for_each(|&label| *counts.entry(label).or_insert(0) += 1);

@@ -1,4 +1,4 @@
-//! What the observations say about each target, updated one observation at a time.
+//! Variances of the targets given the observations, updated one observation at a time.
 //!
 //! Observation i with ρ² has the whitened column w_i(x) = Cov(f_x, f_xᵢ | D_<i) / √(Var(f_xᵢ | D_<i) + ρ²), so that Var(f_x | D)
 //! = k(x, x) − Σ w_i(x)². The columns at the observed points form the Cholesky factor of K_XX + ρ²I.
@@ -18,7 +18,7 @@ pub(crate) struct TargetLaw {
     rows: Vec<usize>,
     /// Row i holds w_0..w_i at observation i, of which the last is √(Var + ρ²).
     factor: Vec<Vec<f64>>,
-    /// w_0.. of each target.
+    /// w_0, w_1, … of each target.
     whitened: Vec<Vec<f64>>,
 }
 

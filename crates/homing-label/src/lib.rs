@@ -1,7 +1,7 @@
-//! A place where a person labels the rows that teach the most: a run that keeps every answer, and a page to give them on.
+//! Lets a person label the rows that teach the most: a run that keeps every answer, and a page on which to give them.
 //!
 //! [`Session`] is a run without its page. It chooses what to ask next, takes answers, keeps them in an append-only file, and
-//! knows when further labels tell little. [`Server`] shows it in a browser.
+//! says when further labels would add little. [`Server`] shows it in a browser.
 
 mod board;
 mod colours;

@@ -1,4 +1,4 @@
-//! The events of a run in an append-only file, each on the disk before it is answered.
+//! Keeps the events of a run in an append-only file. Each event is on the disk before its request is answered.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
@@ -19,39 +19,39 @@ pub const EVENTS: &str = "events.jsonl";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// Gave examples a label.
+    /// The annotator gave examples a label.
     Label {
         /// Ids of the examples.
         ids: Vec<String>,
         /// Name of the class.
         label: String,
     },
-    /// Put examples aside, without learning from them.
+    /// The annotator skipped examples. Nothing is learned from them.
     Skip {
         /// Ids of the examples.
         ids: Vec<String>,
     },
-    /// Said that examples do not belong to the task, which is information about the task.
+    /// The annotator said that examples do not belong to the task. This is information about the task.
     Exclude {
         /// Ids of the examples.
         ids: Vec<String>,
     },
-    /// Could not tell the class of examples.
+    /// The annotator could not tell the class of examples.
     Unsure {
         /// Ids of the examples.
         ids: Vec<String>,
     },
-    /// Took an earlier event back.
+    /// The annotator undid an earlier event.
     Undo {
         /// Number of that event.
         of: u64,
     },
-    /// Restored an event that was taken back.
+    /// The annotator restored an event that had been undone.
     Redo {
         /// Number of that event.
         of: u64,
     },
-    /// Added a class.
+    /// The annotator added a class.
     Class {
         /// Its name.
         name: String,
@@ -67,7 +67,7 @@ pub struct Record {
     pub at: u64,
     /// Name of the person.
     pub annotator: String,
-    /// Information about the targets that the label was expected to add when it was asked for, in nats.
+    /// Information about the targets that the label was expected to add when the example was chosen, in nats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub information: Option<f64>,
     /// What the person did.
@@ -107,7 +107,7 @@ pub fn read_events(run: &Path) -> Result<Vec<Record>> {
     Ok(parse(&path, &bytes)?.0)
 }
 
-/// An event on its way to the disk.
+/// An event that is to be written to the disk.
 struct Pending {
     line: Vec<u8>,
     done: Box<dyn FnOnce(Result<(), Refusal>) + Send>,
@@ -192,7 +192,7 @@ fn write_all(file: &File, receiver: &Receiver<Pending>) {
         if failure.is_none() {
             let lines = waiting.iter().map(|pending| &pending.line[..]).collect::<Vec<_>>().concat();
             let written = disk::write_all(file, &lines).and_then(|()| disk::sync(file));
-            // What is on the disk now is not known, so nothing may be written after it.
+            // It is not known how much of the event is on the disk, so nothing may be written after it.
             failure = written.err().map(|error| Refusal::NotWritten { reason: error.to_string() });
         }
         for pending in waiting {

@@ -1,4 +1,4 @@
-//! Positions of all rows and targets in a plane, as few bytes as a picture needs.
+//! Positions of all rows and targets in a plane, in four bytes each.
 
 use homing::Projection;
 use rayon::prelude::*;

@@ -9,7 +9,7 @@ use homing_pool::{Format, Pool, ReadOptions, TEXT_NAMES, read_column};
 use crate::data::{Contents, Examples, Rows};
 use crate::{Error, Result};
 
-/// Side in pixels for which images are opened; they are shown as they are stored.
+/// Size in pixels for which data sets of images are opened. The page shows images as they are stored, whatever this size is.
 const SIDE: usize = 16;
 
 /// Usual names of columns of ids.
@@ -70,8 +70,8 @@ fn open_images(path: &Path, embeddings: &Path, options: &OpenOptions) -> Result<
     Ok(Opened { examples: Examples { ids: data.ids, rows, contents }, labels })
 }
 
-/// Returns the examples of a pool that is open already. `shown` are the texts or images that it was made of; without them, its
-/// own columns are shown.
+/// Returns the examples of a pool that is open already. `shown` are the texts or images from which it was made. Without them,
+/// columns of the pool are shown.
 pub fn examples_of(pool: Pool, shown: Option<Contents>, options: &OpenOptions) -> Result<Opened> {
     let ids = pool.ids().map_or_else(|| numbered(pool.rows()), <[String]>::to_vec);
     let labels = pool.labels().unwrap_or_default().iter();

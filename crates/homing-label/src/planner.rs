@@ -1,4 +1,4 @@
-//! Chooses what to ask next.
+//! Chooses the examples to label next.
 //!
 //! A label tells Homing which row was observed, and the next choice does not depend on what the label says. So the picks after
 //! the next ones are known before the answers come: they form a chain in which each pick is conditioned on those before it. A
@@ -18,24 +18,24 @@ use crate::{Error, Result};
 /// Number of picks that are chosen at a time.
 pub(crate) const CHAIN: usize = 32;
 
-/// Number of targets and of similar targets that a pick names.
+/// Largest number of targets that the reasons for a pick name.
 const NAMED: usize = 3;
 
 /// Rows that a choice is conditioned on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Conditions {
-    /// Rows whose answers tell something, in the order in which they came.
+    /// Rows whose answers are observations, in the order of the answers.
     pub observed: Vec<usize>,
-    /// Rows that were put aside, in increasing order.
+    /// Skipped rows, in increasing order.
     pub aside: Vec<usize>,
 }
 
-/// A target that a pick serves or resembles.
+/// A target whose variance a pick reduces, or that resembles the pick.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NamedTarget {
     /// Number of the target, counted from 0.
     pub target: usize,
-    /// Share of the pick's effect, or cosine.
+    /// Share of the variance that the pick removes, or cosine similarity to the pick.
     pub share: f64,
 }
 
@@ -50,7 +50,7 @@ pub struct PlannedPick {
     pub removed: f64,
     /// Targets' variance before its label.
     pub before: f64,
-    /// Targets that gain most, with their shares of `removed`.
+    /// Targets whose variance the pick reduces most, with their shares of `removed`.
     pub serves: Vec<NamedTarget>,
     /// Targets that resemble the row most, with their cosines.
     pub nearest: Vec<NamedTarget>,
@@ -77,7 +77,7 @@ impl Chain {
     }
 }
 
-/// The numbers about the targets after the answers so far.
+/// What is known about the targets after the answers so far.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Progress {
     /// Number of observed rows.
@@ -118,7 +118,7 @@ pub struct StopSignal {
     pub removed: Option<f64>,
 }
 
-/// Shares of the next ten labels below which the advice is that labels tell little, or enough is known.
+/// If the next `NEXT` labels would remove less than these shares of the removable variance, the advice is `slowing` or `enough`.
 const SLOWING: f64 = 0.05;
 const ENOUGH: f64 = 0.01;
 const NEXT: usize = 10;
@@ -178,7 +178,7 @@ impl Planner {
         let observations = law.len();
         let irreducible = self.irreducible.get_or_init(|| {
             let targets = task.targets?;
-            // A nonlinear kernel and a large pool make this too expensive; then the number is not known.
+            // This is too expensive for a nonlinear kernel and a large pool, and the number is then left out.
             homing::irreducible_vars(task.pool, targets, &*data.kernel).ok()
         });
         let floor = |target: usize| irreducible.as_ref().map(|vars| vars[target]);

@@ -1,4 +1,4 @@
-//! The report of a run: one HTML file without scripts that needs nothing else.
+//! The report of a run: one self-contained HTML file without scripts.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ const SHORT: usize = 160;
 
 const STYLE: &str = include_str!("../page/report.css");
 
-/// Returns a text with what HTML would interpret replaced.
+/// Returns a text in which all characters with a meaning in HTML are escaped.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -61,7 +61,7 @@ impl Shared {
         );
         let mut facts = vec![
             vec!["labels".to_owned(), view.counts.labelled.to_string()],
-            vec!["not of the task".to_owned(), view.counts.excluded.to_string()],
+            vec!["not my task".to_owned(), view.counts.excluded.to_string()],
             vec!["unsure".to_owned(), view.counts.unsure.to_string()],
             vec!["skipped".to_owned(), view.counts.skipped.to_string()],
             vec!["disagreements".to_owned(), view.counts.disputed.to_string()],

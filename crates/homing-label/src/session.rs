@@ -1,4 +1,4 @@
-//! A labelling run: it takes answers, keeps them on the disk, and knows what to ask next.
+//! A labelling run: it takes answers, keeps them on the disk, and chooses the next examples.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::{Refusal, Result};
 /// Time for which an example is offered to one annotator only.
 const LEASE: Duration = Duration::from_secs(300);
 
-/// Number of picks that wait behind those that are on somebody's screen.
+/// Number of picks that are kept ready in addition to those that annotators see.
 const AHEAD: usize = CHAIN / 2;
 
 /// Longest name of a class or an annotator, in characters.
@@ -63,11 +63,11 @@ pub(crate) struct State {
     pub head: Option<Arc<Head>>,
     pub curve: Vec<CurvePoint>,
     leases: HashMap<usize, (String, Instant)>,
-    /// Grows with every change that a person can see.
+    /// Counts the changes that a person can see.
     pub version: u64,
-    /// Grows with every event.
+    /// Counts the events.
     events: u64,
-    /// Why picks can no longer be chosen.
+    /// The reason, if picks can no longer be chosen.
     pub failure: Option<String>,
     is_closing: bool,
 }
@@ -206,7 +206,7 @@ impl Shared {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
     }
 
-    /// Says that something has changed.
+    /// Tells the listeners that something has changed.
     fn announce(&self, mut state: MutexGuard<'_, State>) {
         state.version += 1;
         let version = state.version;
@@ -309,7 +309,7 @@ impl Shared {
         }
     }
 
-    /// Returns the map of the pool, which is computed when it is asked for first.
+    /// Returns the map of the pool, which is computed at the first call.
     pub fn map(&self) -> Result<&Map, String> {
         let map = self.map.get_or_init(|| Map::of(&self.data).map_err(|error| error.to_string()));
         map.as_ref().map_err(Clone::clone)
@@ -355,7 +355,7 @@ fn plan(shared: &Shared, strategy: &Strategy) {
         state = shared.lock();
         let updated = match chosen {
             Ok(chain) => {
-                // What was chosen under earlier conditions is of use if it holds now.
+                // Picks that were chosen before the latest answers can be used if they would be chosen now as well.
                 if let Some(chain) =
                     chain.filter(|chain| chain.holds(&state.conditions()) || state.chain.picks.is_empty())
                 {

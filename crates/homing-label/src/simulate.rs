@@ -1,4 +1,4 @@
-//! Answers by file instead of a person, for measurements.
+//! Takes the answers from a file instead of a person, for measurements.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -51,11 +51,11 @@ impl KnownLabels {
 /// A simulated run after some answers.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Number of answers in the run that tell something.
+    /// Number of answers in the run that are observations.
     pub answers: usize,
     /// Number of labels among them.
     pub labels: usize,
-    /// Accuracy on the labels, each predicted without its own label.
+    /// Cross-validated accuracy: each labelled row is predicted without its own label.
     pub cross_validated: Option<f64>,
     /// Accuracy on all other rows whose known label is a class of the run.
     pub accuracy: Option<f64>,
@@ -67,9 +67,9 @@ pub struct Step {
     pub advice: &'static str,
 }
 
-/// Answers up to `count` questions: with known labels, with "not my task" where the known label is no class of the run, and by
-/// skipping rows without a known label, which do not count. Calls `step` after each answer; `measure` says after how many answers the
-/// accuracy on the other rows is measured.
+/// Answers up to `count` questions. The answer is the known label, or "not my task" if the known label is not a class of the run.
+/// Rows without a known label are skipped and do not count. Calls `step` after each answer; `measure` says after which numbers of
+/// answers the accuracy on the other rows is measured.
 pub fn simulate(
     session: &Session,
     known: &KnownLabels,

@@ -1,4 +1,4 @@
-//! The labels of a run as a table beside its events, for programs that read tables.
+//! Writes the labels of a run as a table beside its events, for programs that read tables.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub fn is_run(folder: &Path) -> bool {
 /// Writes the ids and labels of a run to `labels.csv` in its folder, and returns the path. The run may be open.
 pub fn write_label_table(run: &Path) -> Result<PathBuf> {
     let mut board = Board::new(RunFile::read(run)?.classes);
-    // Without the data, rows are numbered as their ids appear.
+    // The data are not open here, so rows are numbered in the order in which their ids appear.
     let ids: RefCell<(HashMap<String, usize>, Vec<String>)> = RefCell::default();
     let row = |id: &str| {
         let (rows, names) = &mut *ids.borrow_mut();

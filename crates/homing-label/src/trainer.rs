@@ -6,12 +6,12 @@ use crate::data::LabelData;
 use crate::head::{self, Head};
 use crate::{Error, Result};
 
-/// Accuracy after some labels, each row predicted without its own label.
+/// Cross-validated accuracy after some labels: each row is predicted without its own label.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CurvePoint {
     /// Number of labels.
     pub labels: usize,
-    /// Share of these rows whose class is predicted without their own label.
+    /// Share of these rows whose class is predicted correctly without their own label.
     pub accuracy: f64,
 }
 

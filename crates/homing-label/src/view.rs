@@ -1,4 +1,4 @@
-//! What interfaces see of a run, as data that become JSON.
+//! The state of a run as the HTTP interface sends it, in JSON.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub(crate) struct Item {
     pub suggestion: Option<Suggestion>,
 }
 
-/// Why an example is asked for.
+/// The reasons why an example was chosen.
 #[derive(Debug, Serialize)]
 pub(crate) struct Why {
     pub sentence: String,

@@ -17,7 +17,7 @@ pub(crate) const IDS: &str = "ids are texts or numbers";
 pub(crate) const TEXTS: &str = "texts are texts or numbers";
 pub(crate) const LABELS: &str = "labels are texts or numbers";
 
-/// Usual names of columns of labels.
+/// Usual names of columns of labels. Upper and lower case do not matter.
 pub const LABEL_NAMES: [&str; 4] = ["label", "labels", "class", "target"];
 
 /// Usual names of columns of texts, the most telling first. Upper and lower case do not matter.
@@ -72,7 +72,7 @@ pub(crate) fn label_column(path: &Path, columns: &[Column], name: Option<&str>) 
         return if scalar { Ok(position) } else { Err(chooser.wrong(position, LABELS)) };
     }
     let scalar = |&position: &usize| matches!(columns[position].role, Role::Number | Role::Text);
-    let usual = LABEL_NAMES.iter().filter_map(|name| chooser.position(name)).find(scalar);
+    let usual = LABEL_NAMES.iter().filter_map(|name| chooser.usual(name)).find(scalar);
     let scalars: Vec<usize> = (0..columns.len()).filter(scalar).collect();
     match (usual, &scalars[..]) {
         (Some(position), _) | (None, &[position]) => Ok(position),
@@ -131,14 +131,21 @@ impl<'a> ColumnChooser<'a> {
         self.positions.get(name).copied()
     }
 
+    /// Returns the column with a usual name, or else the first whose name differs from it only in upper and lower case.
+    fn usual(&self, name: &str) -> Option<usize> {
+        let is_named = |column: &Column| column.name.eq_ignore_ascii_case(name);
+        self.position(name).or_else(|| self.columns.iter().position(is_named))
+    }
+
     /// Returns the column with a usual name of ids.
     ///
     /// If its values cannot be ids, it is refused, because otherwise row numbers would silently replace the ids. An exception is
     /// a column of lists called `ids`, because tokens are often called that.
     pub(crate) fn found_id(&self) -> Result<Option<usize>> {
-        let usual: Vec<usize> = ID_NAMES.iter().filter_map(|name| self.position(name)).collect();
+        let usual: Vec<usize> = ID_NAMES.iter().filter_map(|name| self.usual(name)).collect();
         let role = |position: usize| self.columns[position].role;
-        let lists = |i: usize| matches!(role(i), Role::Floats | Role::Integers) && self.columns[i].name == "ids";
+        let are_tokens = |i: usize| self.columns[i].name.eq_ignore_ascii_case("ids");
+        let lists = |i: usize| matches!(role(i), Role::Floats | Role::Integers) && are_tokens(i);
         match usual.iter().find(|&&position| SCALAR.contains(&role(position))) {
             Some(&position) => Ok(Some(position)),
             None => match usual.into_iter().find(|&position| !lists(position)) {
@@ -264,7 +271,7 @@ impl<'a> ColumnChooser<'a> {
     fn conventional(&self, candidates: &[usize]) -> Option<usize> {
         EMBEDDING_NAMES
             .iter()
-            .find_map(|name| candidates.iter().copied().find(|&i| self.columns[i].name == *name))
+            .find_map(|name| candidates.iter().copied().find(|&i| self.columns[i].name.eq_ignore_ascii_case(name)))
             .or(if let [only] = candidates { Some(*only) } else { None })
     }
 }

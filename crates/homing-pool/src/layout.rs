@@ -178,6 +178,18 @@ mod tests {
     }
 
     #[test]
+    fn usual_names_are_found_in_upper_and_lower_case() {
+        let roles = [("ID", Role::Number), ("a", Role::Number), ("b", Role::Number)];
+        let layout = choose(&roles, &ReadOptions::default()).unwrap();
+        assert_eq!((layout.id, layout.embedding), (Some(0), Embedding::Wide(vec![1, 2])));
+        let layout = choose(&[("x", Role::Floats), ("Embedding", Role::Floats)], &ReadOptions::default()).unwrap();
+        assert_eq!(layout.embedding, Embedding::Column(1));
+        // The exact name counts first.
+        let roles = [("Id", Role::Text), ("id", Role::Text), ("x", Role::Floats)];
+        assert_eq!(choose(&roles, &ReadOptions::default()).unwrap().id, Some(1));
+    }
+
+    #[test]
     fn probabilities_are_not_candidates_for_the_embedding() {
         let options = ReadOptions { probabilities: Some("p".to_owned()), ..ReadOptions::default() };
         let layout = choose(&[("p", Role::Floats), ("x", Role::Floats)], &options).unwrap();

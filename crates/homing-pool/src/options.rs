@@ -34,7 +34,8 @@ pub struct ReadOptions {
     pub side_by_side: Vec<String>,
     /// Whether the columns of ids, groups, labels and texts may be missing although they are named.
     pub optional: bool,
-    /// Column of texts or numbers that identify the rows. By default the column called `id`, `ids`, `_id` or `uid`.
+    /// Column of texts or numbers that identify the rows. By default the column called `id`, `ids`, `_id` or `uid`, in upper or
+    /// lower case.
     pub id: Option<String>,
     /// Column of texts or numbers that are equal for rows of the same group.
     pub group: Option<String>,
@@ -103,6 +104,7 @@ impl ReadOptions {
 
     /// Whether a column of this name is requested or has a usual name of ids.
     pub(crate) fn names(&self, column: &str) -> bool {
-        ID_NAMES.contains(&column) || self.required().chain(self.dispensable()).any(|name| name == column)
+        ID_NAMES.iter().any(|name| name.eq_ignore_ascii_case(column))
+            || self.required().chain(self.dispensable()).any(|name| name == column)
     }
 }

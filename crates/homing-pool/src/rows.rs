@@ -94,6 +94,10 @@ impl RowList {
                 {
                     pool.rows_of_ids(&ids).map(Some)
                 }
+                // Picks from a pool without ids have the row numbers as ids.
+                None if !rows.iter().zip(&ids).all(|(row, id)| names(id, &row.to_string())) => {
+                    Err(Error::NoIds { path: pool.path().to_owned() })
+                }
                 _ => Ok(Some(rows)),
             },
             (RowList::Ids(ids), Some(pool)) => pool.rows_of_ids(&ids).map(Some),

@@ -15,7 +15,7 @@ const TITLE: f64 = 36.0;
 const ROW: f64 = 22.0;
 /// Height of a line of notes.
 const LINE: f64 = 17.0;
-/// Width of the mark of a legend entry and of the space around its text.
+/// Width of a legend entry without its text: the mark and the space around the text.
 const KEY: f64 = 54.0;
 
 /// A figure that stands alone as an SVG file, in light colours or, for readers who prefer them, dark ones.

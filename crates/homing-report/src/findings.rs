@@ -1,4 +1,4 @@
-//! What a report says about a selection, before rows and targets are named.
+//! Computes what a report says about a selection, before rows and targets are named.
 
 use homing::diagnose::{Diagnosis, Question};
 use homing::{Explanation, Noise, Projection, Result, Selection, SpanCoordinates, Task, explain};

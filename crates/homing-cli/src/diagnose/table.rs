@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table};
-use homing::diagnose::{Advice, Diagnosis};
+use homing::diagnose::{Advice, Diagnosis, TargetReach};
 use homing_report::Fact;
 use homing_report::diagnosis::{NATS, checks, facts, prospects, reach_note, verdict, warnings};
 
@@ -28,12 +28,12 @@ pub fn print(
     let id = |row: usize| cell(&texts.row_name(files, row, SENTENCE_TEXT));
     let target_id = |row: usize| cell(&texts.target_name(files, row, SENTENCE_TEXT));
     writeln!(out, "{}", verdict(diagnosis, target_id))?;
-    writeln!(
-        out,
-        "Of the targets' variance, {:.0} % is out of reach, and the picks have removed {:.0} %.\n",
-        100.0 * diagnosis.mean_share(|target| target.labelled),
-        100.0 * diagnosis.mean_share(|target| target.prior - target.now),
-    )?;
+    let percent = |part: fn(&TargetReach) -> f64| 100.0 * diagnosis.mean_share(part);
+    let removed = match diagnosis.picks {
+        0 => String::new(),
+        _ => format!(", and the picks have removed {:.0} %", percent(|target| target.prior - target.now)),
+    };
+    writeln!(out, "Of the targets' variance, {:.0} % is out of reach{removed}.\n", percent(|target| target.labelled))?;
     for warning in warnings(diagnosis, advice) {
         writeln!(out, "{warning}\n")?;
     }

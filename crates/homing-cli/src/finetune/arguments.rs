@@ -137,14 +137,14 @@ struct ChoosingOptions {
     /// Kind of embedding: last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
     #[arg(long, value_name = "KIND", default_value = "last-layer")]
     embedding: String,
-    /// Covariance Σ of the weights: identity, or laplace-diagonal, -kronecker, -damped or -full of the last layer.
+    /// Covariance Σ of the last layer's weights: identity, laplace-diagonal, laplace-kronecker, laplace-damped or laplace-full.
     #[arg(long, default_value = "identity")]
     sigma: String,
     /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm.
     #[arg(long, value_name = "R")]
     noise_std: Option<f64>,
-    /// Whether to condition on the picks of earlier rounds; with =false, each round starts from the prior, as in the paper and
-    /// with a Laplace covariance.
+    /// Whether to condition on the picks of earlier rounds instead of starting each round from the prior, as the paper does; the
+    /// default is true, except with a Laplace covariance.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     condition: Option<bool>,
 }

@@ -64,7 +64,7 @@ impl Config {
         usize::try_from(self.value.get(name)?.as_u64()?).ok().filter(|&size| size > 0)
     }
 
-    /// Returns the first of these settings that is there, a number from 1 to a million.
+    /// Returns the first of these settings that exists, which must be a number from 1 to a million.
     pub(crate) fn size(&self, names: &[&str]) -> Result<usize> {
         let found = names.iter().find_map(|name| self.find_size(name)).filter(|&size| size <= 1_000_000);
         found.ok_or_else(|| self.wrong(format!("it needs a number called {}", names[0])))

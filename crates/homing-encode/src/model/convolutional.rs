@@ -15,7 +15,7 @@ use crate::{Encoder, ItemKind, Items, Result};
 /// Families of models that can be read.
 pub(crate) const FAMILIES: [&str; 2] = ["convnext", "resnet"];
 
-/// Values of all channels at each place, row by row.
+/// A feature map: the values of all channels at each place, row by row.
 struct Map {
     height: usize,
     width: usize,
@@ -23,7 +23,7 @@ struct Map {
     values: Vec<f32>,
 }
 
-/// A convolution to the same or fewer places, with zeros around the map.
+/// A convolution with a stride, whose input is padded with zeros.
 struct Convolution {
     linear: Linear,
     side: usize,
@@ -75,7 +75,7 @@ struct ConvNextStage {
 }
 
 struct ConvNextBlock {
-    /// Kernel of each place and channel, and its shift.
+    /// The depthwise kernel, one number per place and channel, and the shift of each channel.
     depthwise: (Vec<f32>, Vec<f32>),
     norm: Norm,
     up: Linear,
@@ -124,7 +124,7 @@ impl ConvolutionalModel {
     }
 }
 
-/// Epsilon of all normalisations of ConvNeXt but the last, which has that of the configuration.
+/// Epsilon of all normalisations of ConvNeXt except the last one, whose epsilon the configuration sets.
 const EPSILON: f32 = 1e-6;
 
 fn convnext(weights: &mut Weights, config: &Config, sizes: &[usize], depths: &[usize]) -> Result<Network> {
@@ -207,7 +207,7 @@ fn resnet(weights: &mut Weights, config: &Config, sizes: &[usize], depths: &[usi
     Ok(Network::ResNet { stem, blocks, activation: config.activation("hidden_act", "relu")? })
 }
 
-/// Takes a convolution and the batch normalisation behind it.
+/// Takes a convolution and the batch normalisation that follows it, as one convolution.
 fn normalized(
     weights: &mut Weights,
     name: &str,

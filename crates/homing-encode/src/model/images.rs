@@ -63,9 +63,9 @@ const CLIP: Names = Names {
 
 const SIGLIP: Names = Names { class: None, before: None, ..CLIP };
 
-/// How the numbers of all patches become those of an image.
+/// How the outputs for all patches are combined into the embedding of an image.
 enum Head {
-    /// The token for the whole image, normalised, then projected if there is a projection.
+    /// The output for the token of the whole image is normalised, then projected if the model has a projection.
     Class(Option<Linear>),
     /// Attention of one learned query to all patches, then two layers (SigLIP).
     Attention(Box<AttentionHead>),
@@ -88,7 +88,7 @@ pub(crate) struct ImageModel {
     patch: usize,
     patches: Linear,
     class: Option<Vec<f32>>,
-    /// Position of the token for the whole image, then those of patches, row by row.
+    /// Position embedding of the token for the whole image, then those of the patches, row by row.
     positions: Vec<f32>,
     before: Option<Norm>,
     transformer: Transformer,

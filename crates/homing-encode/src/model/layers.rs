@@ -80,7 +80,7 @@ impl Norm {
     }
 }
 
-/// Sums in sixteen lanes, which the compiler turns into vectors.
+/// Sums the terms in sixteen lanes, which the compiler turns into vector instructions.
 #[allow(clippy::inline_always, reason = "it is compiled for the vectors of this machine, as a part of its callers")]
 #[inline(always)]
 fn sum(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
@@ -94,7 +94,7 @@ fn sum(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     sums.iter().sum::<f32>() + rest.iter().map(|&value| term(value)).sum::<f32>()
 }
 
-/// Function between two layers.
+/// Activation function between two layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Activation {
     /// x·Φ(x).
@@ -175,7 +175,7 @@ fn erf(x: f32) -> f32 {
     (1.0 - series * exp(-a * a)).copysign(x)
 }
 
-/// eˣ with a relative error below 3·10⁻⁷; without branches, so that the compiler can use vectors.
+/// eˣ with a relative error below 3·10⁻⁷. It has no branches, so the compiler can use vector instructions.
 #[allow(clippy::inline_always, reason = "as `sum`")]
 #[inline(always)]
 fn exp(x: f32) -> f32 {

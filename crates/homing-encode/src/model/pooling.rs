@@ -1,4 +1,4 @@
-//! From the numbers of all tokens to one embedding, as the files of a sentence encoder say.
+//! Combines the outputs for all tokens into one embedding, as the files of a sentence encoder say.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::weights::Weights;
 use crate::dense::normalize;
 use crate::{Error, Result};
 
-/// How the numbers of all tokens become those of a text.
+/// How the outputs for all tokens are combined into the embedding of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Mean,
@@ -21,7 +21,7 @@ enum Kind {
     MeanSqrt,
 }
 
-/// Steps behind the transformer: pooling, dense layers, normalisation.
+/// The steps after the transformer: pooling, dense layers, normalisation.
 pub(crate) struct Pooling {
     kinds: Vec<Kind>,
     dense: Vec<(Linear, bool)>,
@@ -57,7 +57,7 @@ impl Pooling {
         self.dense.last().map_or(self.kinds.len() * self.width, |(linear, _)| linear.outputs())
     }
 
-    /// Returns the text that stands before every text.
+    /// Returns the prompt that is put before every text.
     pub(crate) fn prompt(&self) -> &str {
         &self.prompt
     }

@@ -19,7 +19,7 @@ const TOKENS: usize = 512;
 
 /// Names of the tensors of a family of models.
 struct Names {
-    /// Before the number of a block.
+    /// Part of a tensor's name before the number of the block.
     blocks: &'static str,
     queries: &'static str,
     keys: &'static str,

@@ -18,13 +18,13 @@ pub(crate) struct Block {
     pub(crate) scales: Option<[Vec<f32>; 2]>,
 }
 
-/// Blocks, and what they have in common.
+/// The blocks of a model, and the settings that they share.
 pub(crate) struct Transformer {
     pub(crate) blocks: Vec<Block>,
     pub(crate) heads: usize,
     pub(crate) width: usize,
     pub(crate) activation: Activation,
-    /// Whether each part of a block is normalised before it, as in ViT, and not behind it, as in BERT.
+    /// Whether the input of each part of a block is normalised, as in ViT, instead of its output, as in BERT.
     pub(crate) normalizes_first: bool,
     /// What the distance of two positions adds to their attention, per head: `bias(distance) = table[bucket][head]`.
     pub(crate) distances: Option<DistanceBias>,

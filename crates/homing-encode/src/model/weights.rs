@@ -18,11 +18,11 @@ pub(crate) struct Weights {
     pub(crate) fingerprint: blake3::Hash,
 }
 
-/// Usual name of the only file of weights.
+/// Usual name of the file of weights, if there is only one.
 const WHOLE: &str = "model.safetensors";
 
 impl Weights {
-    /// Reads the weights in a folder: `model.safetensors`, or all parts, or the only `.safetensors` file.
+    /// Reads the weights in a folder: `model.safetensors`, all parts of a model that is split, or the only `.safetensors` file.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         let wrong = |detail: String| Error::Model { path: folder.to_owned(), detail };
         let mut files: Vec<PathBuf> = if folder.join(WHOLE).is_file() {
@@ -56,7 +56,7 @@ impl Weights {
         Ok(Self { folder: folder.to_owned(), tensors, fingerprint: hash.finalize() })
     }
 
-    /// Returns what stands before `name` in the names of the tensors, such as `bert.`.
+    /// Returns the prefix of `name` in the names of the tensors, such as `bert.`.
     pub(crate) fn prefix(&self, name: &str) -> Result<String> {
         let names = self.tensors.keys().filter_map(|known| known.strip_suffix(name));
         let mut prefixes: Vec<&str> = names.filter(|prefix| prefix.is_empty() || prefix.ends_with('.')).collect();
@@ -69,7 +69,7 @@ impl Weights {
         self.tensors.contains_key(name)
     }
 
-    /// Takes the tensor called `name`, which must have this shape; 0 stands for any extent.
+    /// Takes the tensor called `name`, which must have this shape; 0 in the shape allows any extent.
     pub(crate) fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let (found, values) =
             self.tensors.remove(name).ok_or_else(|| self.wrong(format!("its weights have no tensor {name}")))?;

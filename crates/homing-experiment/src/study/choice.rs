@@ -1,4 +1,4 @@
-//! Which setting is best, in the mean and in the worst case, and whether that holds for data that had no part in the choice.
+//! Chooses the setting that is best in the mean and in the worst case, and tests the choice on data that had no part in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,13 +27,13 @@ pub struct Score {
 }
 
 impl Score {
-    /// What is maximised: the mean of the average case and the worst case.
+    /// Returns the number by which settings are chosen: the mean of the average case and the worst case.
     fn value(&self) -> f64 {
         0.5 * (self.mean + self.worst.1)
     }
 }
 
-/// The setting that is chosen for being good in the mean and in the worst case.
+/// The chosen setting, which is good in the mean and in the worst case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// Its score.
@@ -44,7 +44,7 @@ pub struct Choice {
     pub scenes: usize,
 }
 
-/// How a choice that was made without a data set does on that data set.
+/// Result of a choice that was made without a data set, on that data set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldOut {
     /// The data set.

@@ -16,7 +16,7 @@ const LABELS: &str = "labels.txt";
 pub struct StudyData {
     /// Name of the data set.
     pub name: String,
-    /// Number of numbers per row.
+    /// Number of dimensions of each row.
     pub dim: usize,
     /// The rows, one after another.
     pub values: Vec<f32>,

@@ -1,8 +1,8 @@
 //! The study of the defaults: which rule, noise and preparation of the rows are best for a classifier on the picks.
 //!
-//! A [`Scene`] is a task on a pool: a few classes of a data set, unlabelled targets of them, and a pool as it is or as users
-//! have them. In every scene, every [`Setting`] picks rows, a probe learns from their labels, and its
-//! accuracy on other examples of the task is compared with that of the baseline.
+//! A [`Scene`] is a task on a pool: a few classes of a data set, unlabelled targets of these classes, and a pool, which is used as it
+//! is or with a flaw that real pools have. In every scene, every [`Setting`] picks rows, and a probe learns from their labels. The
+//! probe's accuracy on other examples of the task is compared with that of the baseline.
 
 mod choice;
 mod data;

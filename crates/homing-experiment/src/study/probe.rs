@@ -3,11 +3,11 @@
 /// Number of steps of accelerated gradient descent.
 const STEPS: usize = 250;
 
-/// Length to which the picks are scaled in the mean, relative to the penalty ½‖W‖² of the weights.
+/// Mean length to which the picks are scaled. It sets the strength of the penalty ½‖W‖² of the weights.
 const LENGTH: f64 = 3.0;
 
-/// Returns the share of test rows whose class a logistic regression on the picks predicts. The picks' classes are those that
-/// it knows. It sees the rows relative to the mean of the picks.
+/// Returns the share of test rows whose class a logistic regression on the picks predicts correctly. It knows only the classes of
+/// the picks. The mean of the picks is subtracted from all rows.
 pub fn accuracy(picks: &[&[f32]], classes: &[usize], test: &[&[f32]], test_classes: &[usize]) -> f64 {
     let (n, dim) = (picks.len(), picks[0].len());
     let mean: Vec<f64> = (0..dim).map(|j| picks.iter().map(|x| f64::from(x[j])).sum::<f64>() / n as f64).collect();

@@ -23,7 +23,7 @@ pub struct StudyRow {
     pub draw: u64,
     /// Number of targets.
     pub targets: usize,
-    /// What was done to the pool.
+    /// Condition of the pool.
     pub condition: String,
     /// The setting.
     pub setting: String,

@@ -1,4 +1,4 @@
-//! One task on one pool, as the study sees it.
+//! A scene of the study: one task on one pool.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ pub enum Condition {
     Junk,
     /// The classes of the task are rare, each rarer than the one before.
     RareClasses,
-    /// Rows, also of the targets, are of unequal length.
+    /// Rows of the pool and targets are scaled to unequal lengths.
     UnequalLengths,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// What a scene is made of, from which it can be made again.
+/// Description of a scene, from which the scene can be made again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SceneName {
     /// Name of the data set.
@@ -79,7 +79,7 @@ pub struct SceneName {
 
 /// A pool, targets and test rows, with the classes that the probe learns.
 pub struct Scene {
-    /// What it is made of.
+    /// Description of the scene.
     pub name: SceneName,
     dim: usize,
     pool: Vec<f32>,
@@ -106,7 +106,7 @@ impl Scene {
         rows.shuffle(&mut rng);
         let pool = rows.split_off(rows.len() - POOL.min(data.rows() / 2));
         let mut of_task: Vec<usize> = rows.into_iter().filter(|&row| task.contains(&data.labels[row])).collect();
-        // The targets visit the classes in turn, so that few of them still cover the task.
+        // The targets are taken from the classes in turn, so that even a few of them cover the task.
         let mut targets = Vec::new();
         'draw: loop {
             let before = targets.len();

@@ -9,7 +9,7 @@ pub const BASELINE: &str = "nearest-each";
 /// Rules whose noise and preparation are varied.
 const RULES: [&str; 4] = ["itl", "itl-exact", "vtl", "ctl"];
 
-/// Noise variances ρ² that are tried, as shares of the mean squared norm.
+/// Noise variances ρ² that are tried, relative to the mean squared norm.
 const NOISES: [f64; 4] = [0.01, 0.1, 1.0, 10.0];
 
 /// A way of picking: a rule, the noise, and how rows are prepared.
@@ -17,7 +17,7 @@ const NOISES: [f64; 4] = [0.01, 0.1, 1.0, 10.0];
 pub struct Setting {
     /// Name of the rule.
     pub rule: String,
-    /// ρ² as a share of the mean squared norm; none for rules that read no noise.
+    /// ρ² relative to the mean squared norm; none for rules that do not use the noise.
     pub noise: Option<f64>,
     /// Whether the pool's mean is subtracted.
     pub center: bool,
@@ -41,8 +41,8 @@ impl Setting {
     }
 }
 
-/// Returns all settings: the baselines, and every targeted rule with every noise and preparation. A `quick` list has only
-/// `itl` and `vtl` with rows as they are, and centred and of unit length.
+/// Returns all settings: the baselines, and every targeted rule with every noise and preparation. If `quick` is set, only `itl` and
+/// `vtl` are varied, and rows are used as they are, or centred and scaled to unit length.
 pub fn settings(quick: bool) -> Vec<Setting> {
     let mut all = [BASELINE, "cosine", "random"].map(Setting::plain).to_vec();
     for rule in RULES.iter().filter(|rule| !quick || ["itl", "vtl"].contains(rule)) {

@@ -27,7 +27,7 @@ const NOBODY: &str = "me";
 /// Largest number of examples in one answer.
 const MOST_NEXT: usize = 100;
 
-/// Time that a person waits for the choice after a skip, and at most for the first choice of a run.
+/// Longest time to wait for the choice after a skip, and for the first choice of a run.
 const PATIENCE: Duration = Duration::from_millis(80);
 const FIRST_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -92,7 +92,7 @@ fn failed(problem: &str) -> Response {
     refuse(StatusCode::INTERNAL_SERVER_ERROR, problem)
 }
 
-/// Runs work that takes a while on a thread of its own.
+/// Runs long work on a thread of its own, so that other requests are served meanwhile.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Box<Response>> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Box::new(failed(&error.to_string())))
 }
@@ -259,7 +259,7 @@ pub(crate) async fn export(State(app): State<App>, Query(query): Query<ExportQue
     }
 }
 
-/// The report of the run, to save as a file.
+/// Sends the report of the run as a file.
 pub(crate) async fn report(State(app): State<App>) -> Response {
     match apart(move || app.shared.report()).await {
         Ok(page) => {
@@ -273,7 +273,7 @@ pub(crate) async fn report(State(app): State<App>) -> Response {
 
 const BINARY: &str = "application/octet-stream";
 
-/// Positions of the pool and then of the targets: two little-endian 16-bit numbers each.
+/// Sends the positions of the pool's rows, then of the targets: two little-endian 16-bit numbers each.
 pub(crate) async fn map(State(app): State<App>) -> Response {
     let made = apart(move || app.shared.map().map(|map| (map.bytes.clone(), map.targets)));
     match made.await {
@@ -290,7 +290,7 @@ pub(crate) async fn map(State(app): State<App>) -> Response {
     }
 }
 
-/// One byte per row of the pool.
+/// Sends the colours of the map, one byte per row of the pool.
 pub(crate) async fn colours(State(app): State<App>, Path(colour): Path<String>) -> Response {
     let made = apart(move || match colour.as_str() {
         "label" => Some(Ok(colours::labels(&app.shared))),
@@ -306,7 +306,7 @@ pub(crate) async fn colours(State(app): State<App>, Path(colour): Path<String>) 
     }
 }
 
-/// What is known about a row.
+/// Sends an example with the answers about it.
 pub(crate) async fn item(State(app): State<App>, Path(row): Path<String>) -> Response {
     let Some(row) = row.parse::<usize>().ok().filter(|&row| row < app.shared.data.rows()) else {
         return refuse(StatusCode::NOT_FOUND, "there is no such row");

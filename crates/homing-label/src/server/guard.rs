@@ -1,4 +1,4 @@
-//! Who may ask: requests with the token, to a name of this server, from no other page.
+//! Decides which requests are allowed: those with the token, to a name of this server, that do not come from another page.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -35,7 +35,7 @@ const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// What a request must have.
+/// The token and the names that a request must use.
 pub(crate) struct Guard {
     at: SocketAddr,
     token: String,
@@ -99,7 +99,7 @@ impl Guard {
     }
 }
 
-/// Refuses what may not pass, reads the body within its limits, and adds the headers of every response.
+/// Refuses requests that are not allowed, reads the body within its limits, and adds the headers of every response.
 pub(crate) async fn check(State(app): State<App>, request: Request, next: Next) -> Response {
     let mut response = match app.guard.refusal(request.headers(), request.uri()) {
         Some(refusal) => refusal,

@@ -1,8 +1,8 @@
-//! The page and its interface over HTTP, for this machine only unless asked otherwise.
+//! Serves the page and its HTTP interface, by default to this machine only.
 
+mod address;
 mod api;
 mod assets;
-mod door;
 mod guard;
 mod stream;
 
@@ -21,7 +21,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::session::Shared;
 use crate::{Error, Result, Session};
-use door::Door;
+use address::ServerAddress;
 use guard::Guard;
 
 /// Time that a client has for the header of a request.
@@ -30,10 +30,10 @@ const HEADER_TIME: Duration = Duration::from_secs(5);
 const CONNECTIONS: usize = 256;
 /// Time for open requests to end when the server stops.
 const LAST_REQUESTS: Duration = Duration::from_secs(3);
-/// Time between two questions whether to stop.
+/// Time between two checks whether the server should stop.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What every request can reach.
+/// The state that the handlers of all requests share.
 #[derive(Clone)]
 pub(crate) struct App {
     pub shared: Arc<Shared>,
@@ -54,8 +54,8 @@ impl Server {
     /// Binds to an address; port 0 means any free port. The token is random. A run keeps its token, and its port if that is free,
     /// so that a page that is open finds the server again after a restart.
     pub fn bind(run: &Path, address: IpAddr, port: u16) -> Result<Self> {
-        let earlier = door::read(run);
-        let wanted = if port == 0 { earlier.as_ref().map_or(0, |door| door.port) } else { port };
+        let earlier = address::read(run);
+        let wanted = if port == 0 { earlier.as_ref().map_or(0, |earlier| earlier.port) } else { port };
         let failed = |action| Error::io(Path::new(&SocketAddr::new(address, port).to_string()), action);
         let bound = TcpListener::bind(SocketAddr::new(address, wanted));
         let again = |error| if wanted == port { Err(error) } else { TcpListener::bind(SocketAddr::new(address, port)) };
@@ -63,10 +63,10 @@ impl Server {
         listener.set_nonblocking(true).map_err(failed("listened on"))?;
         let port = listener.local_addr().map_err(failed("listened on"))?.port();
         let token = match earlier {
-            Some(door) => door.token,
-            None => door::new_token().map_err(failed("protected by a token"))?,
+            Some(earlier) => earlier.token,
+            None => address::new_token().map_err(failed("protected by a token"))?,
         };
-        door::write(run, &Door { port, token: token.clone() })?;
+        address::write(run, &ServerAddress { port, token: token.clone() })?;
         Ok(Self { listener, token })
     }
 

@@ -35,7 +35,7 @@ pub(crate) async fn events(State(app): State<App>) -> impl IntoResponse {
             }
             let changed = changes.changed();
             let stopped = stopping.changed();
-            // Whichever comes first; both are safe to drop.
+            // The first of the two that completes counts. Both can be dropped without losing anything.
             let is_over = tokio::select! {
                 changed = changed => changed.is_err(),
                 _ = stopped => true,

@@ -1,4 +1,4 @@
-//! What must be refused.
+//! Requests that the server must refuse.
 
 use std::io::{Read, Write};
 use std::time::Instant;

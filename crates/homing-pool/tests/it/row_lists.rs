@@ -195,6 +195,22 @@ fn picks_of_a_reordered_pool_are_found_by_their_ids_in_every_format() {
 }
 
 #[test]
+fn picks_of_a_pool_with_ids_are_not_rows_of_a_pool_without_ids() {
+    let (with_ids, directory) = pool(&["a", "b", "c"]);
+    let path = directory.path().join("no-ids.csv");
+    fs::write(&path, "x,y\n0.5,1.5\n2.5,3.5\n").unwrap();
+    let without = Pool::open(&path, &ReadOptions::default()).unwrap();
+    let picks = directory.path().join("picks.csv");
+    let pick = [Pick { rank: 1, row: 1, score: 0.5, information: 1.0, variance_left: None }];
+    let rows = || RowList::open(&picks).unwrap().rows_of(Some(&without));
+    write_picks(&picks, &pick, 3, with_ids.ids()).unwrap();
+    let message = rows().unwrap_err().to_string();
+    assert!(message.contains("no-ids.csv has no ids to look up rows by"), "{message}");
+    write_picks(&picks, &pick, 3, None).unwrap();
+    assert_eq!(rows().unwrap(), Some(vec![1]));
+}
+
+#[test]
 fn ids_as_text() {
     assert_ids("r.csv", b"text,id\nt,a\nu,b\n", &["a", "b"]);
     assert_ids("r.csv", b"a\nb\n", &["a", "b"]);

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 
 class Answer(NamedTuple):
-    """What one annotator says about an example."""
+    """The answer of one annotator about an example."""
 
     annotator: str
     kind: str
-    """``label``, ``exclude`` (not of the task), ``unsure`` or ``skip``."""
+    """``label``, ``exclude`` (the example is not part of the task), ``unsure`` or ``skip``."""
     label: str | None
     """Name of the class, for a label."""
 
@@ -51,7 +51,7 @@ class LabelRun:
                 about.setdefault(name, []).append(len(active))
             active.append(True)
         self.answers: dict[str, list[Answer]] = {}
-        """Answers of each annotator about an example, the decisive one first."""
+        """The annotators' answers about each example, the decisive one first."""
         order: dict[str, int] = {}
         for name, events in about.items():
             self._decide(name, [event for event in events if active[event]], order)
@@ -80,12 +80,12 @@ class LabelRun:
 
     @property
     def observed(self) -> list[str]:
-        """Ids of the examples that tell something about the task: those with a label, and those that are not of the task."""
+        """Ids of the examples that are informative about the task: those with a label, and those that are not part of it."""
         return self._of("label", "exclude")
 
     @property
     def excluded(self) -> list[str]:
-        """Ids of the examples that are not of the task."""
+        """Ids of the examples that are not part of the task."""
         return self._of("exclude")
 
     @property
@@ -112,7 +112,7 @@ class LabelRun:
 def _events(path: str) -> list[dict[str, Any]]:
     with open(path, "rb") as file:
         data = file.read()
-    # A last line without a line break was never answered, because a process ended while it was written.
+    # A last line without a line break does not count: a process ended while it was written, and its request was never answered.
     lines = data[: data.rfind(b"\n") + 1].splitlines()
     events = [json.loads(line) for line in lines]
     for number, event in enumerate(events, 1):

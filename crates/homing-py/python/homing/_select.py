@@ -36,8 +36,8 @@ def select(
     rule
         The rule that chooses; :func:`homing.rules` lists all rules.
     noise_std
-        Noise ρ of a label, in the units of the rows, which are then not scaled or centred by default. By default, ρ² is the
-        pool's mean squared norm for rows of unit length, and 0.01 × that for others.
+        Noise ρ of a label, in the units of the rows, which then stay as they are unless `center` or `normalize` is True. By
+        default, ρ² is the mean squared norm of the rows if they have unit length, and 0.01 × that if not.
     observed
         The examples that are already labelled: row numbers, a mask or a :class:`Selection`, whose rows are not picked again;
         embeddings; or a file of either, such as picks that the command wrote. The picks are conditioned on them.

@@ -69,10 +69,10 @@ class Inputs(Columns, total=False):
         ``linear``, ``gaussian:LENGTH``, ``laplace:LENGTH``, ``matern:SMOOTHNESS:LENGTH`` or ``loss-gradient``; or a kernel
         matrix, in which case pool and targets are lists of its row numbers.
     center
-        Whether to subtract the pool's mean embedding first. By default, if there are targets, the kernel is linear, no noise is
-        given and the pool has at least 100 rows.
+        Whether to subtract the pool's mean embedding. The default is True if there are targets, the kernel is linear, no noise
+        is given and the pool has at least 100 rows.
     normalize
-        Whether to scale all rows to unit length, after the mean is subtracted. By default, under the same conditions.
+        Whether to scale all rows to unit length, after the mean is subtracted. The default is True under the same conditions.
     forbidden
         Rows that must not be picked.
     noise_vars

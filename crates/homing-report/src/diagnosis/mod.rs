@@ -1,4 +1,4 @@
-//! Diagnoses as sentences and as a page: what a pool can teach, what the picks have achieved, and what is guaranteed.
+//! Presents diagnoses as sentences and as a page: what a pool can teach, what the picks have achieved, and what is guaranteed.
 
 mod page;
 mod words;

@@ -24,7 +24,7 @@ pub(super) struct Pooled {
     pub winners: Vec<u8>,
 }
 
-/// Gradients of the input, if it was asked for, of the weights and of the bias.
+/// Gradients of the weights, of the bias and, if requested, of the input.
 pub(super) struct Gradients {
     pub input: Option<Vec<f32>>,
     pub weight: Vec<f32>,

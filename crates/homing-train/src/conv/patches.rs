@@ -31,17 +31,17 @@ impl Sizes {
         WINDOW * self.windows()
     }
 
-    /// Returns the numbers of an image.
+    /// Returns how many numbers an image has.
     pub fn image(&self) -> usize {
         self.height * self.width * self.channels
     }
 
-    /// Returns the numbers of an image with its border of zeros.
+    /// Returns how many numbers an image has, with its border of zeros.
     pub fn padded(&self) -> usize {
         (self.height + 2 * self.padding) * self.padded_row()
     }
 
-    /// Returns the numbers of a patch: the pixels that one position of the kernel covers.
+    /// Returns how many numbers a patch has: the pixels that one position of the kernel covers.
     pub fn patch(&self) -> usize {
         self.kernel * self.kernel * self.channels
     }

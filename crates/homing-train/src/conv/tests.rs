@@ -8,7 +8,7 @@ use crate::draw::Draw;
 /// Values and gradients of the loss Σ c·y, with a different c for each output.
 struct Results {
     values: Vec<f32>,
-    /// Of the images, the weights and the bias.
+    /// Gradients of the images, the weights and the bias.
     gradients: [Vec<f32>; 3],
 }
 

@@ -93,7 +93,7 @@ pub fn run(
     let mut kept = keep();
     left.retain(|folder| !folder.is_done());
     left.sort_by_key(|folder| folder.cell.seed);
-    let board = Board::new(total, rounds, quiet);
+    let board = ProgressDisplay::new(total, rounds, quiet);
     let signal = StopSignal::watch()?;
     let threads = (std::thread::available_parallelism().map_or(1, usize::from) / jobs).max(1);
     let mut running: Vec<CellProcess<'_>> = Vec::new();
@@ -153,7 +153,7 @@ fn last_line(log: &Path) -> String {
 
 /// The live display: overall progress, and a line per running cell. If standard error is not a terminal, it is a line per
 /// finished cell instead.
-struct Board {
+struct ProgressDisplay {
     all: MultiProgress,
     top: ProgressBar,
     watched: bool,
@@ -161,7 +161,7 @@ struct Board {
     total: usize,
 }
 
-impl Board {
+impl ProgressDisplay {
     fn new(total: usize, rounds: usize, quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let all = MultiProgress::with_draw_target(target);

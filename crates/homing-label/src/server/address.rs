@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Name of the file, which only its user can read.
-const DOOR: &str = "door.json";
+/// Name of the file in the run's folder. Only its owner can read it.
+const SERVER: &str = "server.json";
 
 /// Number of characters of a token.
 const TOKEN: usize = 48;
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Door {
+pub(super) struct ServerAddress {
     pub port: u16,
     pub token: String,
 }
 
-/// Returns what the run in a folder had last time, if it is usable.
-pub(super) fn read(run: &Path) -> Option<Door> {
-    let path = run.join(DOOR);
+/// Returns the port and the token that the run in this folder had last time, if their file is valid.
+pub(super) fn read(run: &Path) -> Option<ServerAddress> {
+    let path = run.join(SERVER);
     refuse_foreign(&path).ok()?;
-    let door: Door = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    let is_good = door.token.len() == TOKEN && door.token.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_good.then_some(door)
+    let found: ServerAddress = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let is_valid = found.token.len() == TOKEN && found.token.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_valid.then_some(found)
 }
 
 /// Returns a random token.
@@ -38,10 +38,10 @@ pub(super) fn new_token() -> io::Result<String> {
     Ok(digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect())
 }
 
-pub(super) fn write(run: &Path, door: &Door) -> Result<()> {
-    let path = run.join(DOOR);
-    let text = serde_json::to_vec(door).expect("a door consists of a number and a text");
-    // Half a file is taken for none.
+pub(super) fn write(run: &Path, address: &ServerAddress) -> Result<()> {
+    let path = run.join(SERVER);
+    let text = serde_json::to_vec(address).expect("an address consists of a number and a text");
+    // A file that is cut short is not valid, so `read` ignores it.
     let written = open(&path).and_then(|file| disk::write_all(&file, &text));
     written.map_err(Error::io(&path, "written"))
 }
