@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use homing::{Embeddings, Kernel, Noise, Task};
 use homing_data::{Inputs, StoredImage};
-use homing_pool::Pool;
+use homing_pool::{Pool, RawTable};
 
 use crate::{Error, Result};
 
@@ -162,6 +162,17 @@ pub struct Examples {
     pub rows: Rows,
     /// What a person sees.
     pub contents: Contents,
+    /// Table with further columns, if they are not in the file of the embeddings.
+    pub table: Option<RawTable>,
+    /// Names of columns that do not describe the examples, such as the labels that are known already.
+    pub hidden: Vec<String>,
+}
+
+impl Examples {
+    /// Creates examples without further columns.
+    pub fn new(ids: Vec<String>, rows: Rows, contents: Contents) -> Self {
+        Self { ids, rows, contents, table: None, hidden: Vec::new() }
+    }
 }
 
 /// The data of a run.

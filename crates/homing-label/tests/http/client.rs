@@ -25,7 +25,7 @@ pub fn numbers(rows: usize, dim: usize) -> Vec<f32> {
 
 fn examples(prefix: &str, rows: usize, values: Vec<f32>, contents: Contents) -> Examples {
     let ids = (0..rows).map(|row| format!("{prefix}{row}")).collect();
-    Examples { ids, rows: Rows::Numbers { dim: values.len() / rows, values }, contents }
+    Examples::new(ids, Rows::Numbers { dim: values.len() / rows, values }, contents)
 }
 
 /// Returns `rows` texts with three targets, of which some text is HTML.
