@@ -44,9 +44,10 @@ export function shown(item) {
 /**
  * Shows an example.
  * @param {Item | null} item
+ * @param {import("./types.js").Target[]} targets
  * @param {string} otherwise What to say if there is none.
  */
-export function showItem(item, otherwise) {
+export function showItem(item, targets, otherwise) {
   const card = by("example");
   card.setAttribute("aria-busy", "false");
   card.classList.remove("new");
@@ -58,12 +59,17 @@ export function showItem(item, otherwise) {
   card.replaceChildren(
     shown(item),
     make("span", { class: "name" }, item.text || item.image ? item.id : ""),
-    make("span", { class: "rank" }, `no. ${item.rank} · ${item.information.toFixed(2)} nats`),
+    make("span", { class: "rank" }, `example ${item.rank} · adds ${item.information.toFixed(2)} nats`),
   );
   // Reading the width makes the browser start the animation again.
   void card.offsetWidth;
   card.classList.add("new");
-  by("why").textContent = item.why.sentence;
+  const served = item.why.serves.map((one) => targets[one.target]?.image).filter((path) => path !== undefined);
+  by("why").replaceChildren(make("span", {}, item.why.sentence), ...served.map((path) => {
+    const image = /** @type {HTMLImageElement} */ (make("img", { alt: "" }));
+    picture(path).then((url) => (image.src = url), () => image.remove());
+    return image;
+  }));
 }
 
 /**
@@ -101,7 +107,7 @@ export function showClasses(state, item, choose, add) {
       { type: "button", class: is ? "class suggested" : "class", "data-label": one.name, "aria-keyshortcuts": key, onclick: () => choose(one.name), disabled: !item },
       key ? make("kbd", {}, key) : null,
       make("span", { class: "swatch", colour: colourOf(at) }),
-      make("span", {}, one.name),
+      make("span", { class: "title" }, one.name),
       make("span", { class: "count", "aria-label": `${one.count} so far` }, String(one.count)),
       is ? make("span", { class: "hint" }, `likely ${percent(item?.suggestion?.share)}`) : null,
     );

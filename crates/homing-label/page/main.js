@@ -70,7 +70,7 @@ function renderItem() {
   const mark = item ? `${item.id} ${item.rank}` : "none";
   if (mark !== drawn) {
     drawn = mark;
-    showItem(item, state?.failure ?? "Every example has been answered. Well done!");
+    showItem(item, state?.targets ?? [], state?.failure ?? "Every example has been answered. Well done!");
     map?.mark(item ? item.row : null);
     for (const next of queue.slice(1)) if (next.image) picture(next.image).catch(() => {});
   }

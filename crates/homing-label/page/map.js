@@ -230,6 +230,13 @@ export class PointMap {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, w, h);
     const style = getComputedStyle(document.documentElement);
+    pen.fillStyle = style.getPropertyValue("--ink");
+    pen.globalAlpha = 0.45;
+    for (const row of this.selected) {
+      const [x, y] = this.screen(row);
+      pen.fillRect(x - 1.5, y - 1.5, 3, 3);
+    }
+    pen.globalAlpha = 1;
     pen.fillStyle = style.getPropertyValue("--warm");
     pen.strokeStyle = style.getPropertyValue("--paper");
     for (let target = this.rows; target < this.rows + this.targets && target < this.rows + 5000; target++) {
@@ -241,11 +248,6 @@ export class PointMap {
       pen.closePath();
       pen.fill();
       pen.stroke();
-    }
-    pen.fillStyle = style.getPropertyValue("--ink");
-    for (const row of this.selected) {
-      const [x, y] = this.screen(row);
-      pen.fillRect(x - 1.5, y - 1.5, 3, 3);
     }
     if (this.current !== null && this.rows) {
       const [x, y] = this.screen(this.current);

@@ -38,7 +38,7 @@ export function showStop(state) {
   ];
   if (stop.removed !== null && stop.removed !== undefined) numbers.push(number("variance removed", percent(stop.removed)));
   numbers.push(number("information so far", `${state.information.toFixed(1)} nats`));
-  if (state.progress.irreducible) numbers.push(number("cannot be removed", percent(state.progress.irreducible)));
+  if (state.targets.length) numbers.push(number("cannot be removed", percent(state.progress.irreducible)));
   by("stop-body").replaceChildren(
     make("p", { class: "advice" }, make("span", { class: "dot" }), TITLES.get(advice) ?? ""),
     make("p", { class: "quiet" }, stop.sentence || "The first numbers come with the first example."),
@@ -83,7 +83,7 @@ export function showAccuracy(state) {
   chart.append(draw("polyline", { class: "line", points: points.map((p) => `${x(p.labels).toFixed(1)},${y(p.accuracy).toFixed(1)}`).join(" ") }));
   chart.append(draw("circle", { cx: x(last.labels), cy: y(last.accuracy), r: 3.5 }));
   by("accuracy").replaceChildren(
-    make("p", {}, make("strong", {}, percent(last.accuracy)), ` of your ${last.labels} labels are predicted without them`),
+    make("p", {}, make("strong", {}, percent(last.accuracy)), ` of your ${last.labels} labels are predicted correctly`),
     chart,
     make("p", { class: "quiet small" }, "Each label is predicted by a classifier that never saw it. The examples are chosen to be informative, so they can be harder than usual ones."),
   );
@@ -157,7 +157,7 @@ export function showTargets(state, item, open) {
     const told = (vars[at]?.served_by ?? []).map((one) => serving(one, open));
     const note = make("div", { class: "told" },
       told.length ? make("span", { class: "quiet" }, "learned from") : null, ...told,
-      served.has(at) ? make("span", { class: "now" }, `this example: ${percent(served.get(at))} of its effect`) : null);
+      served.has(at) ? make("span", { class: "now" }, `this example: ${percent(served.get(at))}`) : null);
     const name = target.text ?? target.id;
     const words = target.image ? null : make("span", { class: "label", title: name }, name);
     if (!target.image) return make("li", { class: "words" }, words, line, note);
