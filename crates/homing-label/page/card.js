@@ -27,6 +27,17 @@ export function load(image, path) {
 }
 
 /**
+ * Returns a small picture that stands beside words, which say what it shows.
+ * @param {string} path
+ * @param {string} [name] What it shows, if no words do.
+ */
+export function small(path, name = "") {
+  const image = /** @type {HTMLImageElement} */ (make("img", { class: "picture", alt: name }));
+  load(image, path);
+  return image;
+}
+
+/**
  * Returns an element with what a person sees of an example.
  * @param {Example} item
  * @returns {HTMLElement}
@@ -65,11 +76,7 @@ export function showItem(item, targets, otherwise) {
   void card.offsetWidth;
   card.classList.add("new");
   const served = item.why.serves.map((one) => targets[one.target]?.image).filter((path) => path !== undefined);
-  by("why").replaceChildren(make("span", {}, item.why.sentence), ...served.map((path) => {
-    const image = /** @type {HTMLImageElement} */ (make("img", { alt: "" }));
-    picture(path).then((url) => (image.src = url), () => image.remove());
-    return image;
-  }));
+  by("why").replaceChildren(make("span", {}, item.why.sentence), ...served.map((path) => small(path)));
 }
 
 /**
@@ -147,11 +154,8 @@ export function showHistory(state, open) {
   list.replaceChildren(...state.history.slice(0, 40).map((entry) => {
     const answer = answerOf(entry);
     let content;
-    if (entry.image) {
-      const image = /** @type {HTMLImageElement} */ (make("img", { class: "picture pixel", alt: "" }));
-      picture(entry.image).then((url) => (image.src = url), () => {});
-      content = image;
-    } else content = make("span", { class: "words" }, entry.text ?? entry.id);
+    if (entry.image) content = small(entry.image);
+    else content = make("span", { class: "words" }, entry.text ?? entry.id);
     const many = entry.count > 1 ? ` × ${entry.count}` : "";
     return make("li", {}, make("button", { type: "button", "aria-label": `${entry.id}: ${answer}${many}. Change`, onclick: () => open(entry) },
       content, make("span", { class: "answer" }, make("span", { class: "swatch", colour: colourOf(names.indexOf(entry.label ?? "")) }), `${answer}${many}`)));

@@ -1,6 +1,7 @@
 // The numbers beside the example: when to stop, the accuracy, the targets, disagreements.
 
-import { get, picture } from "./api.js";
+import { get } from "./api.js";
+import { small } from "./card.js";
 import { by, make, percent } from "./dom.js";
 
 /**
@@ -118,11 +119,8 @@ function serving(served, open) {
     const what = `removed ${percent(served.share)}`;
     button.title = `${item.text ?? item.id}: ${what}`;
     button.setAttribute("aria-label", `${item.id} ${what}. Change`);
-    if (item.image) {
-      const image = /** @type {HTMLImageElement} */ (make("img", { alt: "" }));
-      picture(item.image).then((url) => (image.src = url), () => {});
-      button.replaceChildren(image);
-    } else button.textContent = item.text ?? item.id;
+    if (item.image) button.replaceChildren(small(item.image));
+    else button.textContent = item.text ?? item.id;
   }, () => button.remove());
   return button;
 }
@@ -161,9 +159,7 @@ export function showTargets(state, item, open) {
     const name = target.text ?? target.id;
     const words = target.image ? null : make("span", { class: "label", title: name }, name);
     if (!target.image) return make("li", { class: "words" }, words, line, note);
-    const image = /** @type {HTMLImageElement} */ (make("img", { class: "picture", alt: target.id }));
-    picture(target.image).then((url) => (image.src = url), () => {});
-    return make("li", {}, image, make("div", {}, line, note));
+    return make("li", {}, small(target.image, target.id), make("div", {}, line, note));
   });
   const list = by("targets").querySelector("ul");
   const at = list?.scrollTop ?? 0;

@@ -40,7 +40,9 @@ pub(crate) fn archive(board: &Board, data: &LabelData) -> io::Result<Vec<u8>> {
         };
         size += bytes.len();
         if size > LARGEST {
-            return Err(io::Error::other("the labelled examples together are larger than 2 GiB; export a table instead"));
+            return Err(io::Error::other(
+                "the labelled examples together are larger than 2 GiB; export a table instead",
+            ));
         }
         let class = class as usize;
         let (name, ending) = named(id, ending);

@@ -147,7 +147,8 @@ impl Spectrum {
     /// The same for the linear kernel, by the eigenvectors of X̃ᵀX̃, where X̃ are the points with √bias as a further coordinate.
     fn of_few_dimensions(points: &[f64], dim: usize, bias: f64) -> Option<Self> {
         let n = points.len() / dim;
-        let extended: Vec<f64> = points.chunks_exact(dim).flat_map(|x| x.iter().copied().chain([bias.sqrt()])).collect();
+        let extended: Vec<f64> =
+            points.chunks_exact(dim).flat_map(|x| x.iter().copied().chain([bias.sqrt()])).collect();
         let x = MatRef::from_row_major_slice(&extended, n, dim + 1);
         let eigen = (x.transpose() * x).self_adjoint_eigen(Side::Lower).ok()?;
         let along = x * eigen.U();

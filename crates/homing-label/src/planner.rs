@@ -223,8 +223,11 @@ impl Planner {
             .iter()
             .zip(law.vars())
             .enumerate()
-            .map(|(at, (&start, now))| {
-                TargetProgress { start, now, irreducible: floor(at), served_by: served_by(at, start) }
+            .map(|(at, (&start, now))| TargetProgress {
+                start,
+                now,
+                irreducible: floor(at),
+                served_by: served_by(at, start),
             })
             .collect();
         let start: f64 = targets.iter().map(|target| target.start).sum();
