@@ -13,6 +13,9 @@ use crate::{Error, Result};
 /// Largest image file that is shown, in bytes.
 const LARGEST_IMAGE: u64 = 64 << 20;
 
+/// Side in pixels for which a single image is opened; a thumbnail is no larger than the image.
+const THUMBNAIL: usize = 96;
+
 /// Embeddings, one row per example.
 #[derive(Debug)]
 pub enum Rows {
@@ -124,6 +127,18 @@ impl Contents {
                 image_file(&root.join(name), root)
             }
             Self::Nothing => Ok(Shown::Nothing),
+        }
+    }
+
+    /// Returns a small PNG of a row that [`Contents::show`] shows.
+    pub(crate) fn thumbnail(&self, row: usize) -> Option<Vec<u8>> {
+        self.show(row).ok()?;
+        match self {
+            Self::Images { inputs, .. } => inputs.thumbnail(row).ok(),
+            Self::Files { root, names } => {
+                Inputs::image_files([root.join(&names[row])], THUMBNAIL).ok()?.thumbnail(0).ok()
+            }
+            Self::Texts(_) | Self::Nothing => None,
         }
     }
 }
