@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from statistics import mean, stdev
 
-TASKS, CLASSES, TARGETS, ANSWERS = 10, 5, 20, 100
+TASKS, CLASSES, TARGETS, ANSWERS = 6, 5, 20, 100
 RULES = ["itl", "ctl", "nearest-each", "uncertainty", "random"]
 POOLS = ["all classes", "only the task"]
 GOALS = [60, 70, 80, 90]
@@ -59,13 +59,13 @@ def main(out, data, embeddings, labels, homing="target/release/homing"):
     header, rows = read(embeddings)
     labels = Path(labels).read_text().split("\n")[: len(rows)]
     names = sorted(set(labels) - {"oos"})
-    curves = {(pool, rule): [] for pool in POOLS for rule in RULES}
-    for number in range(TASKS):
-        draw = random.Random(number)
-        task = draw.sample(names, CLASSES)
-        of_task = [row for row, label in enumerate(labels) if label in task]
-        targets = set(draw.sample(of_task, TARGETS))
-        for scope in POOLS:
+    for scope in POOLS:
+        curves = {rule: [] for rule in RULES}
+        for number in range(TASKS):
+            draw = random.Random(number)
+            task = draw.sample(names, CLASSES)
+            of_task = [row for row, label in enumerate(labels) if label in task]
+            targets = set(draw.sample(of_task, TARGETS))
             pool = [row for row in (range(len(rows)) if scope == POOLS[0] else of_task) if row not in targets]
             with tempfile.TemporaryDirectory() as place:
                 place = Path(place)
@@ -74,26 +74,29 @@ def main(out, data, embeddings, labels, homing="target/release/homing"):
                 lines = [f"{at},{labels[row]}" for at, row in enumerate(pool)]
                 (place / "answers.csv").write_text("id,label\n" + "\n".join(lines) + "\n")
                 for rule in RULES:
-                    curves[scope, rule].append(curve(homing, place, task, rule))
-        print(f"{data}: task {number + 1} of {TASKS}", file=sys.stderr, flush=True)
+                    curves[rule].append(curve(homing, place, task, rule))
+            print(f"{data}, {scope}: task {number + 1} of {TASKS}", file=sys.stderr, flush=True)
+        report(out, data, scope, curves)
+
+
+def report(out, data, scope, curves):
+    """Adds the curves of a pool to the table, and prints how many answers each rule needs."""
     at = list(range(0, ANSWERS + 1, 10))
     is_new = not Path(out).exists()
     with open(out, "a") as file:
         if is_new:
             file.write("data,pool,rule,answers,accuracy,standard_error\n")
-        for (scope, rule), found in curves.items():
+        for rule, found in curves.items():
             for n in at:
                 values = [one[n] for one in found]
                 file.write(f"{data},{scope},{rule},{n},{mean(values):.2f},{stdev(values) / TASKS**0.5:.2f}\n")
-    for scope in POOLS:
-        heads = [f"to {goal} %" for goal in GOALS] + [f"at {n}" for n in (10, 20, 50, 100)]
-        print(f"{data + ', ' + scope:<26}" + "".join(f"{head:>9}" for head in heads))
-        for rule in RULES:
-            found = curves[scope, rule]
-            means = {n: mean(one[n] for one in found) for n in at}
-            reached = [next((str(n) for n in at if means[n] >= goal), f"> {ANSWERS}") for goal in GOALS]
-            numbers = reached + [f"{means[n]:.1f}" for n in (10, 20, 50, 100)]
-            print(f"{rule:<26}" + "".join(f"{number:>9}" for number in numbers))
+    heads = [f"to {goal} %" for goal in GOALS] + [f"at {n}" for n in (10, 20, 50, 100)]
+    print(f"{data + ', ' + scope:<26}" + "".join(f"{head:>9}" for head in heads))
+    for rule, found in curves.items():
+        means = {n: mean(one[n] for one in found) for n in at}
+        reached = [next((str(n) for n in at if means[n] >= goal), f"> {ANSWERS}") for goal in GOALS]
+        numbers = reached + [f"{means[n]:.1f}" for n in (10, 20, 50, 100)]
+        print(f"{rule:<26}" + "".join(f"{number:>9}" for number in numbers), flush=True)
 
 
 main(*sys.argv[1:])

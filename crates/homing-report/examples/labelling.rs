@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         keys: RULES.iter().map(|(rule, class)| key(&format!("l {class}"), rule)).collect(),
         plots: panels.iter().map(plot).collect(),
         notes: vec![
-            "Ten tasks of five classes with twenty unlabelled targets. Shaded: one standard error of the mean over the tasks. \
+            "Six tasks of five classes with twenty unlabelled targets. Shaded: one standard error of the mean over the tasks. \
              A row of another class is answered with “not my task”."
                 .into(),
         ],

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use homing::Linear;
 use homing_label::{Contents, Examples, LabelData, OpenOptions, Rows, Server, Session, open_examples};
+use homing_pool::ReadOptions;
 use serde_json::Value;
 
 /// Returns rows of numbers that look random.
@@ -51,8 +52,8 @@ pub fn table(folder: &Path) -> LabelData {
     let text = "id,text,source,length,label,x,y\n\
                 r0,one,web,3,a,0.1,0.2\nr1,two,bücher,3,b,0.3,0.1\nr2,three,web,5,a,0.5,0.9\nr3,four,,4,b,0.2,0.8\nr4,five,web,4,a,0.7,0.1\n";
     std::fs::write(&path, text).unwrap();
-    let mut options = OpenOptions::default();
-    options.read = options.read.side_by_side(["x".to_owned(), "y".to_owned()]);
+    let read = ReadOptions::default().side_by_side(["x".to_owned(), "y".to_owned()]);
+    let options = OpenOptions { read, ..OpenOptions::default() };
     let opened = open_examples(&path, &options).unwrap();
     LabelData::new("table".into(), opened.examples, None, Box::new(Linear)).unwrap()
 }
