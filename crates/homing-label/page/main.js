@@ -1,6 +1,6 @@
 // The page: it asks for examples, takes answers by key or click, and follows the run.
 
-import { Refused, follow, get, picture, post, raw } from "./api.js";
+import { Refused, follow, get, picture, post, raw, upload } from "./api.js";
 import { answerOf, keysOf, load, showClasses, showHistory, showItem, shown } from "./card.js";
 import { by, colourOf, make, percent } from "./dom.js";
 import { PointMap } from "./map.js";
@@ -159,8 +159,18 @@ async function openEntry(entry) {
     send(path, { id: item.id, ...body }).then(refresh, problem);
   };
   const answers = item.answers.map(([who, what]) => `${who}: ${what}`).join(", ");
+  const keys = keysOf(state.classes.map((one) => one.name));
+  const give = state.classes.map((one) => change("/api/labels", { label: one.name }));
   const buttons = state.classes.map((one, at) =>
-    make("button", { type: "button", class: "class", onclick: change("/api/labels", { label: one.name }) }, make("span", { class: "swatch", colour: colourOf(at) }), one.name));
+    make("button", { type: "button", class: "class", onclick: give[at] }, make("span", { class: "swatch", colour: colourOf(at) }), make("span", { class: "title" }, one.name)));
+  dialog.onkeydown = (event) => {
+    const at = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys.get(event.key);
+    if (at !== undefined) give[at]();
+    else if (event.key === "x") change("/api/exclude", {})();
+    else if (event.key === "?" || event.key === "u") change("/api/unsure", {})();
+    else return;
+    event.preventDefault();
+  };
   by("relabel-body").replaceChildren(
     make("div", { class: "shown" }, shown(item)),
     make("p", { class: "quiet" }, answers || "No answer yet"),
@@ -324,6 +334,19 @@ addEventListener("keydown", (event) => {
 
 const EXPORTS = [["export?format=csv", "CSV"], ["export?format=jsonl", "JSON lines"], ["export?format=parquet", "Parquet"], ["export?format=folders", "Folders by class (ZIP)"], ["export?format=label-studio", "Label Studio"], ["report", "Report (HTML)"]];
 by("export-list").append(...EXPORTS.map(([path, name]) => make("button", { type: "button", onclick: () => save(path).catch(problem) }, name)));
+
+const importer = /** @type {HTMLInputElement} */ (make("input", { type: "file", accept: ".json", hidden: true }));
+importer.addEventListener("change", () => {
+  const file = importer.files?.[0];
+  importer.value = "";
+  if (!file) return;
+  by("export").removeAttribute("open");
+  upload(`/api/import?annotator=${encodeURIComponent(annotator())}`, file).then(({ added }) => {
+    say(`${added} labels were added`);
+    return refresh().then(fill);
+  }).catch(problem);
+});
+by("export-list").append(make("button", { type: "button", class: "import", onclick: () => importer.click() }, "Add labels from Label Studio…"), importer);
 
 /** @param {string} path */
 async function save(path) {
