@@ -169,6 +169,8 @@ async function openEntry(entry) {
     else if (event.key === "x") change("/api/exclude", {})();
     else if (event.key === "?" || event.key === "u") change("/api/unsure", {})();
     else return;
+    // The key is not also an answer about the current example.
+    event.stopPropagation();
     event.preventDefault();
   };
   by("relabel-body").replaceChildren(
