@@ -10,6 +10,9 @@ use crate::data::{Examples, Rows};
 /// Number of values that have a colour of their own; all others share the next code.
 const NAMED: usize = 11;
 
+/// Largest number of columns that are offered.
+const MOST_COLUMNS: usize = 100;
+
 /// Code of a row without a value.
 const MISSING: u8 = 255;
 
@@ -44,7 +47,7 @@ impl Examples {
         };
         let is_shown = |name: &String| Some(name.as_str()) == text || self.hidden.contains(name);
         let is_label = |name: &String| LABEL_NAMES.contains(&name.to_lowercase().as_str());
-        all.into_iter().filter(|name| !is_shown(name) && !is_label(name)).collect()
+        all.into_iter().filter(|name| !is_shown(name) && !is_label(name)).take(MOST_COLUMNS).collect()
     }
 
     /// Returns a column as colours, or why that is not possible.

@@ -88,6 +88,19 @@ impl State {
         self.leases.get(&row).is_some_and(|(to, since)| to != annotator && since.elapsed() < LEASE)
     }
 
+    /// Applies an event that was checked.
+    fn apply(&mut self, record: Record, rows: Vec<usize>) {
+        let changed = self.board.apply(record, rows).expect("the event was checked");
+        for row in changed {
+            if self.chain.allows(row, self.board.decisions().get(&row)) {
+                self.misfits.remove(&row);
+            } else {
+                self.misfits.insert(row);
+            }
+        }
+        self.events += 1;
+    }
+
     /// Whether the rest of the chain is what would be chosen now.
     fn chain_holds(&self) -> bool {
         self.misfits.is_empty() && (!self.chain.picks.is_empty() || self.chain.is_complete)
@@ -266,21 +279,7 @@ impl Shared {
         for row in &rows {
             state.leases.remove(row);
         }
-        let state_now = &mut *state;
-        match state_now.board.apply(record.clone(), rows) {
-            Ok(changed) => {
-                for row in changed {
-                    let decision = state_now.board.decisions().get(&row);
-                    if state_now.chain.allows(row, decision) {
-                        state_now.misfits.remove(&row);
-                    } else {
-                        state_now.misfits.insert(row);
-                    }
-                }
-            }
-            Err(problem) => unreachable!("the event was checked: {problem}"),
-        }
-        state.events += 1;
+        state.apply(record.clone(), rows);
         // The order of the lines is that of the numbers, because the lock is held.
         self.log.append(&record, move |result| done(result.map(|()| Saved { seq, is_repeated: false })));
         self.announce(state);
@@ -432,16 +431,16 @@ fn train(shared: &Shared, _: &Strategy) {
         let count = state.board.counts_of_answers().labelled;
         // More labels make training slower and each label less important. The count does not show a changed label.
         let step = 1 + count / 50;
-        let may_be_due =
-            seen != Some(state.events) && (count <= trained.len() || count.abs_diff(trained.len()) >= step);
-        let labels = if may_be_due { state.board.labels() } else { trained.clone() };
-        if may_be_due {
+        let may_be_due = count <= trained.len() || count.abs_diff(trained.len()) >= step;
+        let mut labels = None;
+        if may_be_due && seen != Some(state.events) {
             seen = Some(state.events);
+            labels = Some(state.board.labels()).filter(|labels| *labels != trained);
         }
-        if labels == trained {
+        let Some(labels) = labels else {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
-        }
+        };
         let classes = state.board.classes().len();
         drop(state);
         let head = trainer.train(&shared.data, &labels, classes).unwrap_or_default();
