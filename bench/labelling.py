@@ -5,8 +5,9 @@ rule. The pool holds the rows of all classes, of which those of the other classe
 ten answers, the accuracy is measured on all rows of the task that have no answer yet. Adds the mean over the tasks and its standard error to OUT.csv, which `cargo run -p homing-report --example labelling` draws, and prints
 how many answers each rule needs to reach some accuracies.
 
-Embeddings of CLINC150 are those of all-MiniLM-L6-v2 for all 22,500 texts with an intent. Embeddings of CIFAR-100 are those of the
-EfficientNet-Lite0 for 100 images of each class: `homing embed FOLDER --size 224 --model efficientnet-lite0 --weights FILE --out EMBEDDINGS.npy`.
+The committed table is from embeddings of CLINC150 by all-MiniLM-L6-v2, for all 22,500 texts with an intent, and of CIFAR-100 by
+EfficientNet-Lite0, for 100 images of each class (`homing embed FOLDER --size 224 --model efficientnet-lite0 --weights FILE --out
+EMBEDDINGS.npy`), of which the first 256 principal components are kept.
 """
 
 import random
