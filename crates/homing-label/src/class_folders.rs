@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, Cursor, Write};
+use std::path::Path;
 
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -24,7 +25,7 @@ pub(crate) fn archive(board: &Board, data: &LabelData) -> io::Result<Vec<u8>> {
     let mut folders = HashSet::new();
     let folders: Vec<String> = board.classes().iter().map(|class| unused(&mut folders, &safe(class), "")).collect();
     let mut names: Vec<HashSet<String>> = vec![HashSet::new(); folders.len()];
-    let mut missing = String::new();
+    let mut missing = Vec::new();
     let mut size = 0;
     let mut out = ZipWriter::new(Cursor::new(Vec::new()));
     for (row, class) in board.labels() {
@@ -34,7 +35,7 @@ pub(crate) fn archive(board: &Board, data: &LabelData) -> io::Result<Vec<u8>> {
             Ok(Shown::Text(text)) => (text.into_bytes().into(), ".txt", CompressionMethod::Deflated),
             Ok(Shown::Nothing) => (id.clone().into_bytes().into(), ".txt", CompressionMethod::Deflated),
             Err(_) => {
-                missing.push_str(&format!("{id}\n"));
+                writeln!(missing, "{id}")?;
                 continue;
             }
         };
@@ -53,7 +54,7 @@ pub(crate) fn archive(board: &Board, data: &LabelData) -> io::Result<Vec<u8>> {
     }
     if !missing.is_empty() {
         out.start_file(MISSING, SimpleFileOptions::default()).map_err(failed)?;
-        out.write_all(missing.as_bytes())?;
+        out.write_all(&missing)?;
     }
     Ok(out.finish().map_err(failed)?.into_inner())
 }
@@ -70,8 +71,8 @@ fn image_ending(media_type: &str) -> &'static str {
 /// Returns the name of a file for an id, which may be a path, and the ending to add.
 fn named<'a>(id: &str, ending: &'a str) -> (String, &'a str) {
     let last = id.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(id);
-    let lower = last.to_lowercase();
-    let has_ending = lower.ends_with(ending) || (ending == ".jpg" && lower.ends_with(".jpeg"));
+    let own = Path::new(last).extension().map(|own| own.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let has_ending = own == ending[1..] || (ending == ".jpg" && own == "jpeg");
     let stem = if has_ending { last.rsplit_once('.').map_or(last, |(stem, _)| stem) } else { last };
     (safe(stem), ending)
 }

@@ -108,7 +108,7 @@ mod tests {
         let many: Vec<String> = (0..30).map(|at| format!("v{}", at.min(13))).collect();
         let many = coloured(&many);
         assert_eq!(many.codes[29], 0, "the most frequent value comes first");
-        assert_eq!(many.codes.iter().filter(|&&code| code == 11).count(), 3);
+        assert_eq!(many.codes[7..10], [11, 11, 11], "the rarest values share a code");
         let numbers: Vec<String> = (0..100).map(|at| if at == 7 { String::new() } else { at.to_string() }).collect();
         let numbers = coloured(&numbers);
         assert_eq!((numbers.codes[0], numbers.codes[7], numbers.codes[99]), (0, 255, 250));

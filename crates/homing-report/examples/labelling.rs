@@ -1,5 +1,5 @@
 //! Draws `docs/images/labelling.svg`, the accuracy after some answers by each rule, from the table that `bench/labelling.py` writes:
-//! `cargo run --release -p homing-report --example labelling < docs/results/labelling.csv > docs/images/labelling.svg`.
+//! `cargo run --release -p homing-report --example labelling < docs/results/labelling/curves.csv > docs/images/labelling.svg`.
 
 use std::io::read_to_string;
 
@@ -37,11 +37,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let most = rows.iter().map(|row| row.answers).fold(0.0, f64::max);
     let mut panels: Vec<(&str, &str)> = Vec::new();
-    rows.iter().for_each(|row| {
+    for row in &rows {
         if !panels.contains(&row.panel) {
-            panels.push(row.panel)
+            panels.push(row.panel);
         }
-    });
+    }
     let plot = |&(data, pool): &(&str, &str)| {
         let mut plot = Plot::new(&format!("{data}, {pool}"), "", SIZE, [0.0, most], [0.0, 100.0], "answers");
         for (rule, class) in RULES {

@@ -1,5 +1,6 @@
 //! The requests about a run.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use axum::Json;
@@ -338,10 +339,12 @@ pub(crate) async fn column(State(app): State<App>, Query(query): Query<ColumnQue
 fn ascii(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        if c.is_ascii() && !c.is_ascii_control() {
+        if (' '..='~').contains(&c) {
             out.push(c);
         } else {
-            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
         }
     }
     out
