@@ -92,10 +92,11 @@ fn label(arguments: &Arguments) -> Result<()> {
     use homing_label::{Contents, Examples, LabelData, Rows};
     let digits = digits::load();
     let parts = DigitSplit::new(&digits, 0);
-    let examples = |rows: &[usize]| Examples {
-        ids: rows.iter().map(|row| format!("digit {row}")).collect(),
-        rows: Rows::Numbers { values: gather(&digits, rows), dim: PIXELS },
-        contents: Contents::Images { inputs: Inputs::pixels([1, 8, 8], enlarged(&digits, rows)), root: PathBuf::new() },
+    let examples = |rows: &[usize]| {
+        let ids = rows.iter().map(|row| format!("digit {row}")).collect();
+        let inputs = Inputs::pixels([1, 8, 8], enlarged(&digits, rows));
+        let rows = Rows::Numbers { values: gather(&digits, rows), dim: PIXELS };
+        Examples::new(ids, rows, Contents::Images { inputs, root: PathBuf::new() })
     };
     let kernel = Box::new(Gaussian::new(LENGTH)?);
     let (pool, targets) = (examples(&parts.pool), examples(&parts.targets));

@@ -158,12 +158,12 @@ fn load(people: usize, each: usize, kills: usize, rows: usize) {
 
 #[test]
 fn killed_servers_lose_no_answered_label() {
-    load(5, 20, 3, 400);
+    load(20, 50, 5, 3000);
 }
 
-/// `cargo test --release --workspace --test label -- --ignored`
+/// `cargo test --release -p homing-cli --test label -- --ignored`
 #[test]
-#[ignore = "it takes a minute"]
+#[ignore = "it takes half a minute"]
 fn twenty_people_and_ten_thousand_labels() {
     load(20, 500, 5, 12_000);
 }

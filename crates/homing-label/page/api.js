@@ -43,6 +43,14 @@ export const post = async (path, body) =>
   (await request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).json();
 
 /**
+ * Sends a file.
+ * @param {string} path
+ * @param {Blob} file
+ * @returns {Promise<any>}
+ */
+export const upload = async (path, file) => (await request(path, { method: "POST", body: file })).json();
+
+/**
  * @param {string} path
  * @returns {Promise<Response>}
  */

@@ -3,6 +3,13 @@
 import { picture } from "./api.js";
 import { by, colourOf, make, percent } from "./dom.js";
 
+/**
+ * @typedef {import("./types.js").State} State
+ * @typedef {import("./types.js").Item} Item
+ * @typedef {import("./types.js").Example} Example
+ * @typedef {import("./types.js").HistoryEntry} HistoryEntry
+ */
+
 /** Texts from this length on are set in a smaller size. */
 const LONG = 280;
 
@@ -20,8 +27,19 @@ export function load(image, path) {
 }
 
 /**
+ * Returns a small picture that stands beside words, which say what it shows.
+ * @param {string} path
+ * @param {string} [name] What it shows, if no words do.
+ */
+export function small(path, name = "") {
+  const image = /** @type {HTMLImageElement} */ (make("img", { class: "picture", alt: name }));
+  load(image, path);
+  return image;
+}
+
+/**
  * Returns an element with what a person sees of an example.
- * @param {any} item
+ * @param {Example} item
  * @returns {HTMLElement}
  */
 export function shown(item) {
@@ -36,10 +54,11 @@ export function shown(item) {
 
 /**
  * Shows an example.
- * @param {any | null} item
+ * @param {Item | null} item
+ * @param {import("./types.js").Target[]} targets
  * @param {string} otherwise What to say if there is none.
  */
-export function showItem(item, otherwise) {
+export function showItem(item, targets, otherwise) {
   const card = by("example");
   card.setAttribute("aria-busy", "false");
   card.classList.remove("new");
@@ -51,12 +70,13 @@ export function showItem(item, otherwise) {
   card.replaceChildren(
     shown(item),
     make("span", { class: "name" }, item.text || item.image ? item.id : ""),
-    make("span", { class: "rank" }, `no. ${item.rank} · ${item.information.toFixed(2)} nats`),
+    make("span", { class: "rank" }, `example ${item.rank} · adds ${item.information.toFixed(2)} nats`),
   );
   // Reading the width makes the browser start the animation again.
   void card.offsetWidth;
   card.classList.add("new");
-  by("why").textContent = item.why.sentence;
+  const served = item.why.serves.map((one) => targets[one.target]?.image).filter((path) => path !== undefined);
+  by("why").replaceChildren(make("span", {}, item.why.sentence), ...served.map((path) => small(path)));
 }
 
 /**
@@ -76,17 +96,17 @@ export function keysOf(names) {
 
 /**
  * Shows a button per class.
- * @param {any} state
- * @param {any | null} item
+ * @param {State} state
+ * @param {Item | null} item
  * @param {(label: string) => void} choose
  * @param {(name: string) => void} add
  */
 export function showClasses(state, item, choose, add) {
-  const names = state.classes.map((/** @type {any} */ one) => one.name);
+  const names = state.classes.map((one) => one.name);
   const keys = keysOf(names);
   const shortest = (/** @type {number} */ at) => [...keys].find(([key, to]) => to === at && key === names[at])?.[0] ?? [...keys].find(([, to]) => to === at)?.[0];
   const suggested = item?.suggestion?.label;
-  const buttons = state.classes.map((/** @type {any} */ one, /** @type {number} */ at) => {
+  const buttons = state.classes.map((one, at) => {
     const key = shortest(at);
     const is = suggested === one.name;
     return make(
@@ -94,9 +114,9 @@ export function showClasses(state, item, choose, add) {
       { type: "button", class: is ? "class suggested" : "class", "data-label": one.name, "aria-keyshortcuts": key, onclick: () => choose(one.name), disabled: !item },
       key ? make("kbd", {}, key) : null,
       make("span", { class: "swatch", colour: colourOf(at) }),
-      make("span", {}, one.name),
+      make("span", { class: "title" }, one.name),
       make("span", { class: "count", "aria-label": `${one.count} so far` }, String(one.count)),
-      is ? make("span", { class: "hint" }, `likely ${percent(item.suggestion.share)}`) : null,
+      is ? make("span", { class: "hint" }, `likely ${percent(item?.suggestion?.share)}`) : null,
     );
   });
   const box = by("classes");
@@ -114,34 +134,31 @@ const ANSWERS = new Map([["exclude", "not my task"], ["unsure", "unsure"], ["ski
 
 /**
  * Names an answer of the history.
- * @param {any} entry
+ * @param {{label?: string, answer: string}} entry
  */
 export const answerOf = (entry) => entry.label ?? ANSWERS.get(entry.answer) ?? entry.answer;
 
 /**
  * Shows the latest answers.
- * @param {any} state
- * @param {(entry: any) => void} open
+ * @param {State} state
+ * @param {(entry: HistoryEntry) => void} open
  */
 export function showHistory(state, open) {
-  const names = state.classes.map((/** @type {any} */ one) => one.name);
+  const names = state.classes.map((one) => one.name);
   const list = by("history");
   const first = state.history[0]?.seq;
   // The list is drawn again only if it has changed.
   const mark = `${first}-${state.history.length}-${names.length}`;
   if (list.dataset.mark === mark) return;
   list.dataset.mark = mark;
-  list.replaceChildren(...state.history.slice(0, 40).map((/** @type {any} */ entry) => {
+  list.replaceChildren(...state.history.slice(0, 40).map((entry) => {
     const answer = answerOf(entry);
     let content;
-    if (entry.image) {
-      const image = /** @type {HTMLImageElement} */ (make("img", { class: "picture pixel", alt: "" }));
-      picture(entry.image).then((url) => (image.src = url), () => {});
-      content = image;
-    } else content = make("span", { class: "words" }, entry.text ?? entry.id);
+    if (entry.image) content = small(entry.image);
+    else content = make("span", { class: "words" }, entry.text ?? entry.id);
     const many = entry.count > 1 ? ` × ${entry.count}` : "";
     return make("li", {}, make("button", { type: "button", "aria-label": `${entry.id}: ${answer}${many}. Change`, onclick: () => open(entry) },
-      content, make("span", { class: "answer" }, make("span", { class: "swatch", colour: colourOf(names.indexOf(entry.label)) }), `${answer}${many}`)));
+      content, make("span", { class: "answer" }, make("span", { class: "swatch", colour: colourOf(names.indexOf(entry.label ?? "")) }), `${answer}${many}`)));
   }));
   if (!state.history.length) list.append(make("li", { class: "quiet small" }, "Your answers will be listed here. Choose one to change it."));
 }

@@ -1,16 +1,26 @@
 // The page: it asks for examples, takes answers by key or click, and follows the run.
 
-import { Refused, follow, get, picture, post, raw } from "./api.js";
+import { Refused, follow, get, picture, post, raw, upload } from "./api.js";
 import { answerOf, keysOf, load, showClasses, showHistory, showItem, shown } from "./card.js";
 import { by, colourOf, make, percent } from "./dom.js";
 import { PointMap } from "./map.js";
 import { showAccuracy, showDisputes, showStop, showTargets } from "./panels.js";
 
+/** Largest number of examples that are answered together. */
+const MOST_AT_ONCE = 5000;
+
 /** Number of examples that are fetched at a time, so that the next one is shown without waiting. */
 const AHEAD = 3;
 
-/** @type {any} */ let state = null;
-/** @type {any[]} */ let queue = [];
+/**
+ * @typedef {import("./types.js").State} State
+ * @typedef {import("./types.js").Item} Item
+ * @typedef {import("./types.js").Known} Known
+ * @typedef {import("./map.js").Legend} Legend
+ */
+
+/** @type {State | null} */ let state = null;
+/** @type {Item[]} */ let queue = [];
 let isBusy = false;
 
 const nameField = /** @type {HTMLInputElement} */ (by("annotator"));
@@ -46,7 +56,8 @@ function render() {
   showHistory(state, openEntry);
   showStop(state);
   showAccuracy(state);
-  showTargets(state, item);
+  showTargets(state, item, openEntry);
+  showColours(state);
   showDisputes(state, openEntry);
   for (const id of ["exclude", "unsure", "skip"]) /** @type {HTMLButtonElement} */ (by(id)).disabled = !item;
   /** @type {HTMLButtonElement} */ (by("undo")).disabled = !state.can_undo;
@@ -59,7 +70,7 @@ function renderItem() {
   const mark = item ? `${item.id} ${item.rank}` : "none";
   if (mark !== drawn) {
     drawn = mark;
-    showItem(item, state?.failure ?? "Every example of the pool has been answered.");
+    showItem(item, state?.targets ?? [], state?.failure ?? "Every example of the pool has been answered.");
     map?.mark(item ? item.row : null);
     for (const next of queue.slice(1)) if (next.image) picture(next.image).catch(() => {});
   }
@@ -136,19 +147,32 @@ function addClass(name) {
 
 /**
  * Opens an earlier answer, to change it.
- * @param {any} entry
+ * @param {{row: number}} entry
  */
 async function openEntry(entry) {
   const dialog = /** @type {HTMLDialogElement} */ (by("relabel"));
+  /** @type {Known | null} */
   const item = await get(`/api/items/${entry.row}`).catch(problem);
-  if (!item) return;
+  if (!item || !state) return;
   const change = (/** @type {string} */ path, /** @type {object} */ body) => () => {
     dialog.close();
     send(path, { id: item.id, ...body }).then(refresh, problem);
   };
-  const answers = item.answers.map((/** @type {string[]} */ [who, what]) => `${who}: ${what}`).join(", ");
-  const buttons = state.classes.map((/** @type {any} */ one, /** @type {number} */ at) =>
-    make("button", { type: "button", class: "class", onclick: change("/api/labels", { label: one.name }) }, make("span", { class: "swatch", colour: colourOf(at) }), one.name));
+  const answers = item.answers.map(([who, what]) => `${who}: ${what}`).join(", ");
+  const keys = keysOf(state.classes.map((one) => one.name));
+  const give = state.classes.map((one) => change("/api/labels", { label: one.name }));
+  const buttons = state.classes.map((one, at) =>
+    make("button", { type: "button", class: "class", onclick: give[at] }, make("span", { class: "swatch", colour: colourOf(at) }), make("span", { class: "title" }, one.name)));
+  dialog.onkeydown = (event) => {
+    const at = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys.get(event.key);
+    if (at !== undefined) give[at]();
+    else if (event.key === "x") change("/api/exclude", {})();
+    else if (event.key === "?" || event.key === "u") change("/api/unsure", {})();
+    else return;
+    // The key is not also an answer about the current example.
+    event.stopPropagation();
+    event.preventDefault();
+  };
   by("relabel-body").replaceChildren(
     make("div", { class: "shown" }, shown(item)),
     make("p", { class: "quiet" }, answers || "No answer yet"),
@@ -166,11 +190,43 @@ const colourChoice = /** @type {HTMLSelectElement} */ (by("colour"));
 /** Updates the colours of the map shortly after the latest change. */
 function colourSoon() {
   clearTimeout(colouring);
-  colouring = setTimeout(() => map?.colour(colourChoice.value).then(() => note(), (error) => note(error.message)), 200);
+  colouring = setTimeout(() => {
+    const [mode, column] = colourChoice.value.split(/:(.*)/s);
+    map?.colour(mode, column).then((legend) => note(mode, legend), (error) => (by("map-note").textContent = error.message));
+  }, 200);
 }
 
-/** @param {string} [text] */
-const note = (text) => (by("map-note").textContent = text ?? "▲ targets · ○ the current example · drag to move, scroll to zoom");
+/**
+ * Offers the columns of the pool as colours.
+ * @param {State} state
+ */
+function showColours(state) {
+  if (colourChoice.dataset.columns === String(state.columns.length)) return;
+  colourChoice.dataset.columns = String(state.columns.length);
+  if (state.columns.length) {
+    colourChoice.append(make("optgroup", { label: "columns of the pool" }, ...state.columns.map((name) => make("option", { value: `column:${name}` }, name))));
+  }
+}
+
+/**
+ * Says what the map shows.
+ * @param {string} mode
+ * @param {Legend | null} legend
+ */
+function note(mode = "label", legend = null) {
+  const entry = (/** @type {string} */ colour, /** @type {string} */ text) => make("span", {}, make("span", { class: "swatch", colour }), text);
+  const entries = [make("span", {}, "▲ targets"), make("span", {}, "○ this example")];
+  const number = (/** @type {number} */ value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
+  if (mode === "label" || mode === "prediction") {
+    for (const [at, one] of (state?.classes ?? []).slice(0, 12).entries()) entries.push(entry(colourOf(at), one.name));
+  } else if (mode === "information") entries.push(make("span", {}, "brighter: like a target of which little is known"));
+  else if (legend?.kind === "numbers") entries.push(make("span", {}, number(legend.low)), make("span", { class: "ramp" }), make("span", {}, number(legend.high)));
+  else if (legend?.kind === "categories") {
+    for (const [at, name] of legend.names.entries()) entries.push(entry(colourOf(at), name));
+    if (legend.others) entries.push(entry(colourOf(legend.names.length), "other values"));
+  }
+  by("map-note").replaceChildren(...entries);
+}
 
 /** @type {number | null} */ let hovered = null;
 /**
@@ -190,11 +246,12 @@ async function hover(row, x, y) {
   tip.style.top = `${Math.min(y + 12, box.height - 60)}px`;
   if (row === hovered) return;
   hovered = row;
+  /** @type {Known | null} */
   const item = await get(`/api/items/${row}`).catch(() => null);
   if (!item || hovered !== row) return;
-  const said = item.answers.length ? item.answers.map((/** @type {string[]} */ [, what]) => what).join(", ") : item.suggestion ? `likely ${item.suggestion.label} (${percent(item.suggestion.share)})` : "";
+  const said = item.answers.length ? item.answers.map(([, what]) => what).join(", ") : item.suggestion ? `likely ${item.suggestion.label} (${percent(item.suggestion.share)})` : "";
   const image = item.image ? /** @type {HTMLImageElement} */ (make("img", { alt: "" })) : null;
-  if (image) load(image, item.image);
+  if (image && item.image) load(image, item.image);
   tip.replaceChildren(...[image, make("div", {}, (item.text ?? item.id).slice(0, 160)), make("div", { class: "quiet" }, said)].filter((one) => one !== null));
   tip.hidden = false;
 }
@@ -211,23 +268,21 @@ function chosen(rows) {
     box.hidden = true;
   };
   box.hidden = rows.length === 0;
-  if (!rows.length) return;
+  if (!rows.length || !state) return;
   const all = async (/** @type {string} */ path, /** @type {object} */ body) => {
-    const ids = [];
-    for (const row of rows) ids.push((await get(`/api/items/${row}`)).id);
-    await send(path, { ids, ...body });
+    await send(path, { rows, ...body });
     done();
     queue = [];
     await refresh();
     await fill();
   };
-  if (rows.length > 500) {
-    box.replaceChildren(`${rows.length.toLocaleString("en")} examples are too many to answer at once; draw a smaller line. `, make("button", { type: "button", onclick: done }, "Close"));
+  if (rows.length > MOST_AT_ONCE) {
+    box.replaceChildren(`${rows.length.toLocaleString("en")} examples are too many to answer at once; choose fewer. `, make("button", { type: "button", onclick: done }, "Close"));
     return;
   }
   box.replaceChildren(
     make("strong", {}, `${rows.length} ${rows.length === 1 ? "example" : "examples"} are`),
-    ...state.classes.map((/** @type {any} */ one) => make("button", { type: "button", onclick: () => all("/api/labels", { label: one.name }).catch(problem) }, one.name)),
+    ...state.classes.map((one) => make("button", { type: "button", onclick: () => all("/api/labels", { label: one.name }).catch(problem) }, one.name)),
     make("button", { type: "button", onclick: () => all("/api/exclude", {}).catch(problem) }, "not my task"),
     make("button", { type: "button", onclick: done }, "Cancel"),
   );
@@ -238,8 +293,10 @@ lasso.addEventListener("click", () => {
   if (!map) return;
   map.isLasso = !map.isLasso;
   lasso.setAttribute("aria-pressed", String(map.isLasso));
-  note(map.isLasso ? "Draw a line around examples to answer them together." : undefined);
+  if (map.isLasso) by("map-note").textContent = "Draw a line around examples to answer them together.";
+  else colourSoon();
 });
+by("in-view").addEventListener("click", () => map?.choose());
 by("home").addEventListener("click", () => map?.home());
 colourChoice.addEventListener("change", colourSoon);
 
@@ -265,7 +322,7 @@ addEventListener("keydown", (event) => {
     return;
   }
   if (isChord || event.altKey || event.repeat || !state) return;
-  const at = keysOf(state.classes.map((/** @type {any} */ one) => one.name)).get(event.key);
+  const at = keysOf(state.classes.map((one) => one.name)).get(event.key);
   if (at !== undefined) answer("labels", { label: state.classes[at].name });
   else if (key === "backspace") step("undo");
   else if (key === "y") step("redo");
@@ -277,8 +334,21 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-const EXPORTS = [["export?format=csv", "CSV"], ["export?format=jsonl", "JSON lines"], ["export?format=parquet", "Parquet"], ["export?format=label-studio", "Label Studio"], ["report", "Report (HTML)"]];
+const EXPORTS = [["export?format=csv", "CSV"], ["export?format=jsonl", "JSON lines"], ["export?format=parquet", "Parquet"], ["export?format=folders", "Folders by class (ZIP)"], ["export?format=label-studio", "Label Studio"], ["report", "Report (HTML)"]];
 by("export-list").append(...EXPORTS.map(([path, name]) => make("button", { type: "button", onclick: () => save(path).catch(problem) }, name)));
+
+const importer = /** @type {HTMLInputElement} */ (make("input", { type: "file", accept: ".json", hidden: true }));
+importer.addEventListener("change", () => {
+  const file = importer.files?.[0];
+  importer.value = "";
+  if (!file) return;
+  by("export").removeAttribute("open");
+  upload(`/api/import?annotator=${encodeURIComponent(annotator())}`, file).then(({ added }) => {
+    say(`${added} labels were added`);
+    return refresh().then(fill);
+  }).catch(problem);
+});
+by("export-list").append(make("button", { type: "button", class: "import", onclick: () => importer.click() }, "Add labels from Label Studio…"), importer);
 
 /** @param {string} path */
 async function save(path) {
@@ -322,7 +392,7 @@ async function start() {
   map.load().then(() => {
     map?.mark(current()?.row ?? null);
     colourSoon();
-  }, (error) => note(error.message));
+  }, (error) => (by("map-note").textContent = error.message));
   await refresh();
   await fill();
   follow(() => {

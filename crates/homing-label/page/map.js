@@ -1,24 +1,27 @@
-// The map of pool, targets and picks, drawn by WebGL2, or on a plain canvas in browsers without it.
+// The map of pool, targets and picks: what it shows, and how a person moves it.
 
 import { raw } from "./api.js";
-import { by, colourOf, rgb } from "./dom.js";
+import { by, colourOf } from "./dom.js";
+import { Grid } from "./grid.js";
+import { Points, paletteOf } from "./points.js";
 
-const VERTEX = `#version 300 es
-in vec2 place; in float code; uniform vec2 scale; uniform vec2 shift; uniform float size; uniform sampler2D palette; out vec4 colour;
-void main() {
-  colour = texelFetch(palette, ivec2(int(code), 0), 0);
-  gl_Position = vec4(place * scale + shift, 0.0, 1.0);
-  gl_PointSize = size * (colour.a > 0.95 ? 1.9 : 1.0);
-}`;
-const FRAGMENT = `#version 300 es
-precision mediump float; in vec4 colour; out vec4 pixel;
-void main() { vec2 d = gl_PointCoord - 0.5; if (dot(d, d) > 0.25) discard; pixel = vec4(colour.rgb * colour.a, colour.a); }`;
+/** Points that a frame draws at first. The number follows how fast this machine is. */
+const FIRST_BUDGET = 120000;
+const LEAST_BUDGET = 20000;
 
-/** Cells per side of the grid that finds the point under the pointer. */
-const CELLS = 256;
+/** Milliseconds between two frames from which on, or up to which, a frame draws fewer or more points. */
+const SLOW = 45;
+const FAST = 24;
 
-/** Number of points that are drawn while the map moves; the others are drawn when it rests. */
-const MANY = 300000;
+/** Points that are drawn at most where there is no WebGL2. */
+const MOST_WITHOUT = 50000;
+
+/** Code of a point about which nothing is known. */
+const OPEN = 255;
+
+/**
+ * @typedef {{kind: "categories", names: string[], others: boolean} | {kind: "numbers", low: number, high: number}} Legend
+ */
 
 export class PointMap {
   /**
@@ -38,11 +41,18 @@ export class PointMap {
     this.zoom = 1;
     this.centre = [0.5, 0.5];
     this.isLasso = false;
-    this.isMoving = false;
     /** @type {number[][]} */ this.path = [];
     /** @type {Set<number>} */ this.selected = new Set();
-    /** @type {Map<number, number[]>} */ this.grid = new Map();
     this.mode = "label";
+    this.isScale = false;
+    this.budget = FIRST_BUDGET;
+    this.part = 0;
+    /** Whether the picture on the screen has all points. */
+    this.isComplete = false;
+    /** Whether parts of the picture are shown before it is complete. */
+    this.showsParts = true;
+    this.last = 0;
+    /** @type {Grid | null} */ this.cells = null;
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -54,95 +64,45 @@ export class PointMap {
     this.targets = Number(response.headers.get("x-targets"));
     this.places = new Uint16Array(await response.arrayBuffer());
     this.rows = this.places.length / 2 - this.targets;
-    this.codes = new Uint8Array(this.rows).fill(255);
-    this.start();
+    this.codes = new Uint8Array(this.rows).fill(OPEN);
+    this.points = new Points(this.places, this.rows);
+    this.points.code(this.codes, new Uint32Array());
     this.draw();
-    // The grid is needed for the pointer only, so the picture comes first.
-    setTimeout(() => this.index(), 30);
   }
 
-  index() {
-    const shift = 16 - Math.log2(CELLS);
-    for (let row = 0; row < this.rows; row++) {
-      const cell = (this.places[2 * row] >> shift) * CELLS + (this.places[2 * row + 1] >> shift);
-      const list = this.grid.get(cell);
-      if (list) list.push(row);
-      else this.grid.set(cell, [row]);
-    }
-  }
-
-  start() {
-    const gl = this.canvas.getContext("webgl2", { antialias: false, alpha: true, premultipliedAlpha: true });
-    this.gl = gl;
-    if (!gl) return;
-    const program = /** @type {WebGLProgram} */ (gl.createProgram());
-    for (const [kind, text] of /** @type {[number, string][]} */ ([[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]])) {
-      const shader = /** @type {WebGLShader} */ (gl.createShader(kind));
-      gl.shaderSource(shader, text);
-      gl.compileShader(shader);
-      gl.attachShader(program, shader);
-    }
-    gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
-      this.gl = null;
-      return;
-    }
-    gl.useProgram(program);
-    this.uniform = (/** @type {string} */ name) => gl.getUniformLocation(program, name);
-    gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
-    gl.bufferData(gl.ARRAY_BUFFER, this.places.subarray(0, 2 * this.rows), gl.STATIC_DRAW);
-    const place = gl.getAttribLocation(program, "place");
-    gl.enableVertexAttribArray(place);
-    gl.vertexAttribPointer(place, 2, gl.UNSIGNED_SHORT, true, 0, 0);
-    this.codeBuffer = gl.createBuffer();
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.codeBuffer);
-    gl.bufferData(gl.ARRAY_BUFFER, this.codes, gl.DYNAMIC_DRAW);
-    const code = gl.getAttribLocation(program, "code");
-    gl.enableVertexAttribArray(code);
-    gl.vertexAttribPointer(code, 1, gl.UNSIGNED_BYTE, false, 0, 0);
-    gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    gl.enable(gl.BLEND);
-    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-  }
-
-  /** Returns the colour of each of the 256 codes. */
-  palette() {
-    const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-    const colours = new Uint8Array(256 * 4);
-    for (let code = 0; code < 256; code++) {
-      let [r, g, b, a] = [...rgb(colourOf(code)), this.mode === "label" ? 1 : 0.75];
-      if (this.mode === "information") {
-        const share = code / 255;
-        [r, g, b, a] = [0.45 + 0.4 * share, 0.5 - 0.1 * share, 0.58 - 0.4 * share, 0.15 + 0.6 * share * share];
-      } else if (code === 255) [r, g, b, a] = isDark ? [0.68, 0.72, 0.76, 0.4] : [0.38, 0.42, 0.46, 0.35];
-      else if (code >= 253) [r, g, b, a] = [0.5, 0.5, 0.5, 0.96];
-      colours.set([r, g, b, a].map((value) => Math.round(255 * value)), 4 * code);
-    }
-    return colours;
+  /** Returns the grid, which only the pointer needs. */
+  grid() {
+    this.cells ??= new Grid(this.places, this.rows);
+    return this.cells;
   }
 
   /**
-   * Colours the points by label, prediction or information.
+   * Colours the points by label, prediction or information, or by a column of the pool, of which the legend is returned.
    * @param {string} mode
+   * @param {string} [column]
+   * @returns {Promise<Legend | null>}
    */
-  async colour(mode) {
-    if (!this.rows) return;
-    const bytes = new Uint8Array(await (await raw(`/api/map/${mode}`)).arrayBuffer());
-    this.mode = mode;
-    this.codes = bytes;
-    if (this.gl && this.codeBuffer) {
-      this.gl.bindBuffer(this.gl.ARRAY_BUFFER, this.codeBuffer);
-      this.gl.bufferSubData(this.gl.ARRAY_BUFFER, 0, bytes);
-    }
-    this.draw();
+  async colour(mode, column = "") {
+    if (!this.rows) return null;
+    const response = await raw(mode === "column" ? `/api/columns?name=${encodeURIComponent(column)}` : `/api/map/${mode}`);
+    const codes = new Uint8Array(await response.arrayBuffer());
+    /** @type {Legend | null} */
+    const legend = JSON.parse(response.headers.get("x-legend") ?? "null");
+    const isScale = mode === "information" || legend?.kind === "numbers";
+    if (mode === this.mode && isScale === this.isScale && same(codes, this.codes)) return legend;
+    [this.mode, this.isScale, this.codes] = [mode, isScale, codes];
+    /** @type {number[]} */
+    const marked = [];
+    if (mode === "label") codes.forEach((code, row) => code !== OPEN && marked.push(row));
+    this.points?.code(codes, Uint32Array.from(marked));
+    this.draw(false);
+    return legend;
   }
 
   /** @param {number | null} row */
   mark(row) {
     this.current = row;
-    this.draw();
+    this.paintOverlay();
   }
 
   home() {
@@ -151,13 +111,35 @@ export class PointMap {
     this.draw();
   }
 
-  draw() {
+  /**
+   * Draws the map anew. What has moved is shown part by part; other changes are shown when they are complete, so that nothing flickers.
+   * @param {boolean} [hasMoved]
+   */
+  draw(hasMoved = true) {
+    this.showsParts = hasMoved || !this.isComplete;
+    this.isComplete = false;
+    this.part = 0;
+    this.paintOverlay();
+    this.request();
+  }
+
+  request() {
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => {
+    requestAnimationFrame((now) => {
       this.waiting = false;
-      this.paint();
+      this.paint(now);
     });
+  }
+
+  /** Returns width, height and pixels per CSS pixel of the map. */
+  size() {
+    return [this.canvas.clientWidth, this.canvas.clientHeight, devicePixelRatio || 1];
+  }
+
+  /** Returns the side of the square of all places, in CSS pixels. */
+  side() {
+    return Math.min(this.canvas.clientWidth, this.canvas.clientHeight) * this.zoom;
   }
 
   /**
@@ -165,57 +147,96 @@ export class PointMap {
    * @param {number} at
    */
   screen(at) {
-    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    const side = Math.min(w, h) * this.zoom;
+    const [w, h, side] = [this.canvas.clientWidth, this.canvas.clientHeight, this.side()];
     const x = this.places[2 * at] / 65535 - this.centre[0];
     const y = this.places[2 * at + 1] / 65535 - this.centre[1];
     return [w / 2 + x * side, h / 2 - y * side];
   }
 
-  paint() {
-    const ratio = devicePixelRatio || 1;
-    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    if (!w || !h || !this.rows) return;
-    for (const canvas of [this.canvas, this.overlay]) {
-      const [width, height] = [Math.round(w * ratio), Math.round(h * ratio)];
-      if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
-    }
-    const side = Math.min(w, h) * this.zoom;
-    const size = Math.max(1.5, Math.min(7, 260 / Math.sqrt(this.rows) + Math.log2(this.zoom))) * ratio;
-    const gl = this.gl;
-    if (gl && this.uniform) {
-      gl.viewport(0, 0, this.canvas.width, this.canvas.height);
-      gl.clearColor(0, 0, 0, 0);
-      gl.clear(gl.COLOR_BUFFER_BIT);
-      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, this.palette());
-      gl.uniform2f(this.uniform("scale"), (2 * side) / w, (2 * side) / h);
-      gl.uniform2f(this.uniform("shift"), (-2 * side * this.centre[0]) / w, (-2 * side * this.centre[1]) / h);
-      gl.uniform1f(this.uniform("size"), size);
-      // While a large map moves, only its first points are drawn; the others are drawn when it rests.
-      gl.drawArrays(gl.POINTS, 0, this.isMoving ? Math.min(this.rows, MANY) : this.rows);
-    }
-    this.paintOverlay(ratio, gl ? 0 : size / ratio);
+  /**
+   * Returns what lies at a place of the canvas, from 0 to 1 within the map.
+   * @param {number} x
+   * @param {number} y
+   * @returns {[number, number]}
+   */
+  place(x, y) {
+    const [w, h, side] = [this.canvas.clientWidth, this.canvas.clientHeight, this.side()];
+    return [(x - w / 2) / side + this.centre[0], -(y - h / 2) / side + this.centre[1]];
   }
 
   /**
-   * @param {number} ratio
-   * @param {number} plain Size of all points if they are drawn here, because there is no WebGL2.
+   * Draws the next part of the points.
+   * @param {number} now
    */
-  paintOverlay(ratio, plain) {
+  paint(now) {
+    const [w, h, ratio] = this.size();
+    const points = this.points;
+    if (!w || !h || !this.rows || !points) return;
+    const [width, height] = [Math.round(w * ratio), Math.round(h * ratio)];
+    const pen = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+    if (this.part === 0) {
+      const side = this.side();
+      // In a large map a point is one pixel, and the picture is made of their density.
+      const size = Math.max(1, Math.min(7, 260 / Math.sqrt(this.rows) + Math.log2(this.zoom))) * ratio;
+      const palette = paletteOf(this.mode, this.isScale, isDark, colourOf);
+      const shift = [(-2 * side * this.centre[0]) / w, (-2 * side * this.centre[1]) / h];
+      if (points.gl) points.begin(width, height, [(2 * side) / w, (2 * side) / h], [shift[0], shift[1]], size, palette);
+      else this.paintWithout(pen, width, height, ratio, size, palette);
+      this.parts = points.gl ? points.parts(this.budget) : 1;
+    } else if (now - this.last > SLOW) this.budget = Math.max(LEAST_BUDGET, 0.7 * this.budget);
+    else if (now - this.last < FAST) this.budget *= 1.3;
+    this.last = now;
+    points.draw(this.part, this.parts ?? 1);
+    this.part++;
+    const isWhole = this.part >= (this.parts ?? 1);
+    if (points.gl && (isWhole || this.showsParts)) {
+      if (this.canvas.width !== width || this.canvas.height !== height) [this.canvas.width, this.canvas.height] = [width, height];
+      pen.clearRect(0, 0, width, height);
+      pen.drawImage(points.canvas, 0, 0);
+    }
+    if (this.part === 1 || isWhole) performance.mark(isWhole ? "map-complete" : "map-first");
+    this.isComplete = isWhole;
+    if (!isWhole) this.request();
+  }
+
+  /**
+   * Draws some of the points without WebGL2.
+   * @param {CanvasRenderingContext2D} pen
+   * @param {number} width
+   * @param {number} height
+   * @param {number} ratio
+   * @param {number} size
+   * @param {Uint8Array} palette
+   */
+  paintWithout(pen, width, height, ratio, size, palette) {
+    [this.canvas.width, this.canvas.height] = [width, height];
+    const step = Math.max(1, Math.ceil(this.rows / MOST_WITHOUT));
+    for (let row = 0; row < this.rows; row += step) {
+      const at = 4 * this.codes[row];
+      pen.fillStyle = `rgba(${palette[at]},${palette[at + 1]},${palette[at + 2]},${palette[at + 3] / 255})`;
+      const [x, y] = this.screen(row);
+      pen.fillRect(x * ratio - size / 2, y * ratio - size / 2, size, size);
+    }
+  }
+
+  /** Draws the targets, the current example, the selection and the lasso. */
+  paintOverlay() {
+    const [w, h, ratio] = this.size();
+    if (!w || !h) return;
+    const [width, height] = [Math.round(w * ratio), Math.round(h * ratio)];
+    if (this.overlay.width !== width || this.overlay.height !== height) [this.overlay.width, this.overlay.height] = [width, height];
     const pen = /** @type {CanvasRenderingContext2D} */ (this.overlay.getContext("2d"));
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, this.overlay.width, this.overlay.height);
+    pen.clearRect(0, 0, w, h);
     const style = getComputedStyle(document.documentElement);
-    if (plain) {
-      const colours = this.palette();
-      const step = Math.max(1, Math.ceil(this.rows / 50000));
-      for (let row = 0; row < this.rows; row += step) {
-        const at = 4 * this.codes[row];
-        pen.fillStyle = `rgba(${colours[at]},${colours[at + 1]},${colours[at + 2]},${colours[at + 3] / 255})`;
-        const [x, y] = this.screen(row);
-        pen.fillRect(x - plain / 2, y - plain / 2, plain, plain);
-      }
+    pen.fillStyle = style.getPropertyValue("--ink");
+    pen.globalAlpha = 0.45;
+    for (const row of this.selected) {
+      const [x, y] = this.screen(row);
+      pen.fillRect(x - 1.5, y - 1.5, 3, 3);
     }
+    pen.globalAlpha = 1;
     pen.fillStyle = style.getPropertyValue("--warm");
     pen.strokeStyle = style.getPropertyValue("--paper");
     for (let target = this.rows; target < this.rows + this.targets && target < this.rows + 5000; target++) {
@@ -228,12 +249,7 @@ export class PointMap {
       pen.fill();
       pen.stroke();
     }
-    pen.fillStyle = style.getPropertyValue("--ink");
-    for (const row of this.selected) {
-      const [x, y] = this.screen(row);
-      pen.fillRect(x - 1.5, y - 1.5, 3, 3);
-    }
-    if (this.current !== null) {
+    if (this.current !== null && this.rows) {
       const [x, y] = this.screen(this.current);
       pen.strokeStyle = style.getPropertyValue("--accent");
       pen.lineWidth = 2.5;
@@ -256,37 +272,45 @@ export class PointMap {
    * @param {number} y
    */
   near(x, y) {
-    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    const side = Math.min(w, h) * this.zoom;
-    const [px, py] = [(x - w / 2) / side + this.centre[0], -(y - h / 2) / side + this.centre[1]];
-    const reach = Math.min(3, Math.ceil((8 / side) * CELLS));
     let [best, least] = [-1, 64];
-    for (let i = -reach; i <= reach; i++) {
-      for (let j = -reach; j <= reach; j++) {
-        for (const row of this.grid.get((Math.floor(px * CELLS) + i) * CELLS + Math.floor(py * CELLS) + j) ?? []) {
-          const [sx, sy] = this.screen(row);
-          const apart = (sx - x) ** 2 + (sy - y) ** 2;
-          if (apart < least) [best, least] = [row, apart];
-        }
-      }
-    }
+    const [left, bottom] = this.place(x - 8, y + 8);
+    const [right, top] = this.place(x + 8, y - 8);
+    this.grid().within([left, bottom], [right, top], (row) => {
+      const [sx, sy] = this.screen(row);
+      const apart = (sx - x) ** 2 + (sy - y) ** 2;
+      if (apart < least) [best, least] = [row, apart];
+    });
     return best < 0 ? null : best;
   }
 
-  /** Returns the rows within the lasso. */
-  within() {
+  /** Selects the points within the lasso, or all that are in view if there is none. */
+  choose() {
+    const [w, h] = this.size();
+    const rows = this.within(this.path.length > 2 ? this.path : [[0, 0], [w, 0], [w, h], [0, h]]);
+    this.selected = new Set(rows);
+    this.paintOverlay();
+    this.chosen(rows);
+  }
+
+  /**
+   * Returns the rows within a line, given by its corners on the canvas.
+   * @param {number[][]} line
+   */
+  within(line) {
+    const path = line.map(([x, y]) => this.place(x, y));
+    const [xs, ys] = [path.map(([x]) => x), path.map(([, y]) => y)];
+    /** @type {number[]} */
     const rows = [];
-    const path = this.path;
-    for (let row = 0; row < this.rows; row++) {
-      const [x, y] = this.screen(row);
+    this.grid().within([Math.min(...xs), Math.min(...ys)], [Math.max(...xs), Math.max(...ys)], (row) => {
+      const [x, y] = [this.places[2 * row] / 65535, this.places[2 * row + 1] / 65535];
       let inside = false;
       for (let i = 0, j = path.length - 1; i < path.length; j = i++) {
         const [[xi, yi], [xj, yj]] = [path[i], path[j]];
         if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
       }
       if (inside) rows.push(row);
-    }
-    return rows;
+    });
+    return rows.sort((a, b) => a - b);
   }
 
   /**
@@ -295,22 +319,11 @@ export class PointMap {
    * @param {number} y
    */
   magnify(factor, x, y) {
-    const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    const before = Math.min(w, h) * this.zoom;
+    const before = this.place(x, y);
     this.zoom = Math.min(400, Math.max(0.8, this.zoom * factor));
-    const after = Math.min(w, h) * this.zoom;
-    this.centre[0] += (x - w / 2) * (1 / before - 1 / after);
-    this.centre[1] -= (y - h / 2) * (1 / before - 1 / after);
-    this.moved();
-  }
-
-  moved() {
-    this.isMoving = true;
-    clearTimeout(this.rest);
-    this.rest = setTimeout(() => {
-      this.isMoving = false;
-      this.draw();
-    }, 140);
+    const after = this.place(x, y);
+    this.centre[0] += before[0] - after[0];
+    this.centre[1] += before[1] - after[1];
     this.draw();
   }
 
@@ -331,12 +344,12 @@ export class PointMap {
       const [x, y] = place(event);
       const before = held.get(event.pointerId);
       if (!before) {
-        this.hover(this.near(x, y), x, y);
+        if (this.rows) this.hover(this.near(x, y), x, y);
         return;
       }
       if (this.isLasso) {
         this.path.push([x, y]);
-        this.draw();
+        this.paintOverlay();
         return;
       }
       const other = [...held].find(([id]) => id !== event.pointerId)?.[1];
@@ -344,22 +357,18 @@ export class PointMap {
         const spread = (/** @type {number[]} */ [a, b]) => Math.hypot(a - other[0], b - other[1]);
         this.magnify(spread([x, y]) / Math.max(1, spread(before)), other[0], other[1]);
       } else {
-        const side = Math.min(canvas.clientWidth, canvas.clientHeight) * this.zoom;
+        const side = this.side();
         this.centre[0] -= (x - before[0]) / side;
         this.centre[1] += (y - before[1]) / side;
-        this.moved();
+        this.draw();
       }
       held.set(event.pointerId, [x, y]);
     });
     const release = (/** @type {PointerEvent} */ event) => {
       held.delete(event.pointerId);
-      if (this.isLasso && this.path.length > 2) {
-        const rows = this.within();
-        this.selected = new Set(rows);
-        this.chosen(rows);
-      }
+      if (this.isLasso && this.path.length > 2) this.choose();
       this.path = [];
-      this.draw();
+      this.paintOverlay();
     };
     canvas.addEventListener("pointerup", release);
     canvas.addEventListener("pointercancel", release);
@@ -371,18 +380,30 @@ export class PointMap {
     }, { passive: false });
     canvas.addEventListener("keydown", (event) => {
       const step = 0.08 / this.zoom;
+      const [w, h] = this.size();
       /** @type {Record<string, () => void>} */
       const moves = {
         ArrowLeft: () => (this.centre[0] -= step), ArrowRight: () => (this.centre[0] += step),
         ArrowUp: () => (this.centre[1] += step), ArrowDown: () => (this.centre[1] -= step),
-        "+": () => (this.zoom *= 1.25), "-": () => (this.zoom /= 1.25),
+        "+": () => this.magnify(1.25, w / 2, h / 2), "-": () => this.magnify(0.8, w / 2, h / 2),
       };
       const move = moves[event.key];
       if (!move) return;
       event.preventDefault();
       event.stopPropagation();
       move();
-      this.moved();
+      this.draw();
     });
   }
+}
+
+/**
+ * Returns whether two lists of bytes are equal.
+ * @param {Uint8Array} a
+ * @param {Uint8Array} b
+ */
+function same(a, b) {
+  if (a.length !== b.length) return false;
+  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false;
+  return true;
 }

@@ -1,6 +1,6 @@
 //! Derives the state of each row from the events: its label, who gave it, and whether annotators disagree.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -74,8 +74,15 @@ pub struct Board {
     /// Stacks of the events that each annotator can undo and redo.
     done: HashMap<String, Vec<usize>>,
     undone: HashMap<String, Vec<usize>>,
+    /// Names of everybody who answered, in the order of their first answers.
+    annotators: Vec<String>,
     /// What is decided about each row.
     decisions: BTreeMap<usize, Decision>,
+    /// Rows whose answers tell something, with the number of the first such event.
+    observed: BTreeSet<(u64, usize)>,
+    /// Rows that were put aside.
+    aside: BTreeSet<usize>,
+    counts: Counts,
 }
 
 impl Board {
@@ -88,7 +95,11 @@ impl Board {
             about: HashMap::new(),
             done: HashMap::new(),
             undone: HashMap::new(),
+            annotators: Vec::new(),
             decisions: BTreeMap::new(),
+            observed: BTreeSet::new(),
+            aside: BTreeSet::new(),
+            counts: Counts::default(),
         }
     }
 
@@ -107,6 +118,11 @@ impl Board {
         &self.records
     }
 
+    /// Returns the information about the targets that the answers were expected to give, in nats.
+    pub fn information(&self) -> f64 {
+        self.records.iter().filter(|(_, counts)| *counts).filter_map(|(record, _)| record.information).sum()
+    }
+
     /// Returns what is decided about each row that somebody answered, in order of the rows.
     pub fn decisions(&self) -> &BTreeMap<usize, Decision> {
         &self.decisions
@@ -121,20 +137,22 @@ impl Board {
 
     /// Returns the rows whose answers tell something about the task, in the order in which they were first answered.
     pub fn observed(&self) -> Vec<usize> {
-        let mut rows: Vec<(u64, usize)> = self
-            .decisions
-            .iter()
-            .filter(|(_, decision)| decision.answer.is_observation())
-            .map(|(&row, decision)| (decision.seq, row))
-            .collect();
-        rows.sort_unstable();
-        rows.into_iter().map(|(_, row)| row).collect()
+        self.observed.iter().map(|&(_, row)| row).collect()
+    }
+
+    /// Returns the number of rows whose answers tell something about the task.
+    pub fn observations(&self) -> usize {
+        self.observed.len()
     }
 
     /// Returns the skipped rows, in increasing order.
     pub fn set_aside(&self) -> Vec<usize> {
-        let aside = |(&row, decision): (&usize, &Decision)| (!decision.answer.is_observation()).then_some(row);
-        self.decisions.iter().filter_map(aside).collect()
+        self.aside.iter().copied().collect()
+    }
+
+    /// Returns the names of everybody who answered, in the order of their first answers.
+    pub fn annotators(&self) -> &[String] {
+        &self.annotators
     }
 
     /// Returns the labelled rows and their classes, in the order in which they were labelled.
@@ -148,17 +166,7 @@ impl Board {
 
     /// Returns how many rows have each kind of answer.
     pub fn counts_of_answers(&self) -> Counts {
-        let mut counts = Counts::default();
-        for decision in self.decisions.values() {
-            *match decision.answer {
-                Answer::Label(_) => &mut counts.labelled,
-                Answer::Excluded => &mut counts.excluded,
-                Answer::Unsure => &mut counts.unsure,
-                Answer::Skipped => &mut counts.skipped,
-            } += 1;
-            counts.disputed += usize::from(decision.is_disputed());
-        }
-        counts
+        self.counts
     }
 
     /// Returns how many rows have each class.
@@ -202,8 +210,9 @@ impl Board {
         Ok(())
     }
 
-    /// Applies the next event, whose rows are given. Returns what is wrong with an event that does not fit.
-    pub fn apply(&mut self, record: Record, rows: Vec<usize>) -> Result<(), String> {
+    /// Applies the next event, whose rows are given. Returns the rows about which it may change the decision, or what is wrong with
+    /// an event that does not fit.
+    pub fn apply(&mut self, record: Record, rows: Vec<usize>) -> Result<Vec<usize>, String> {
         let event = self.records.len();
         match &record.event {
             Event::Label { label, .. } if !self.classes.contains(label) => {
@@ -227,11 +236,14 @@ impl Board {
                 let affected = self.rows[target].clone();
                 self.records.push((record, true));
                 self.rows.push(Vec::new());
-                affected.into_iter().for_each(|row| self.decide(row));
-                return Ok(());
+                affected.iter().for_each(|&row| self.decide(row));
+                return Ok(affected);
             }
             Event::Class { name } => self.classes.push(name.clone()),
             _ => {
+                if !self.done.contains_key(&record.annotator) {
+                    self.annotators.push(record.annotator.clone());
+                }
                 self.done.entry(record.annotator.clone()).or_default().push(event);
                 self.undone.remove(&record.annotator);
             }
@@ -240,9 +252,9 @@ impl Board {
             self.about.entry(row).or_default().push(event);
         }
         self.records.push((record, true));
+        rows.iter().for_each(|&row| self.decide(row));
         self.rows.push(rows.clone());
-        rows.into_iter().for_each(|row| self.decide(row));
-        Ok(())
+        Ok(rows)
     }
 
     fn counts(&self, event: usize) -> bool {
@@ -267,6 +279,37 @@ impl Board {
 
     /// Decides about a row anew.
     fn decide(&mut self, row: usize) {
+        if let Some(before) = self.decisions.remove(&row) {
+            self.count(row, &before, false);
+        }
+        if let Some(now) = self.decision(row) {
+            self.count(row, &now, true);
+            self.decisions.insert(row, now);
+        }
+    }
+
+    /// Counts a decision, or takes it out of the counts.
+    fn count(&mut self, row: usize, decision: &Decision, is_in: bool) {
+        let change = |number: &mut usize| if is_in { *number += 1 } else { *number -= 1 };
+        change(match decision.answer {
+            Answer::Label(_) => &mut self.counts.labelled,
+            Answer::Excluded => &mut self.counts.excluded,
+            Answer::Unsure => &mut self.counts.unsure,
+            Answer::Skipped => &mut self.counts.skipped,
+        });
+        if decision.is_disputed() {
+            change(&mut self.counts.disputed);
+        }
+        match (decision.answer.is_observation(), is_in) {
+            (true, true) => _ = self.observed.insert((decision.seq, row)),
+            (true, false) => _ = self.observed.remove(&(decision.seq, row)),
+            (false, true) => _ = self.aside.insert(row),
+            (false, false) => _ = self.aside.remove(&row),
+        }
+    }
+
+    /// Returns what the answers about a row decide.
+    fn decision(&self, row: usize) -> Option<Decision> {
         let events = self.about.get(&row).map_or(&[][..], Vec::as_slice);
         // The last answer of each annotator, in the order of the annotators' first answers.
         let mut last: Vec<(&str, usize)> = Vec::new();
@@ -288,10 +331,7 @@ impl Board {
             };
             (weight, usize::MAX - votes(*answer), *event)
         });
-        let Some(&(_, answer, _)) = best else {
-            self.decisions.remove(&row);
-            return;
-        };
+        let &(_, answer, _) = best?;
         // A row that is labelled again keeps its position among the labels.
         let first = events.iter().find(|&&event| {
             self.counts(event)
@@ -299,7 +339,7 @@ impl Board {
         });
         let seq = first.map_or(0, |&event| event as u64 + 1);
         let answers = answers.into_iter().map(|(by, answer, _)| (by, answer)).collect();
-        self.decisions.insert(row, Decision { answer, seq, answers });
+        Some(Decision { answer, seq, answers })
     }
 }
 
@@ -328,7 +368,7 @@ mod tests {
             let rows = event.ids().iter().map(|id| id.parse().unwrap()).collect();
             let record =
                 Record { seq: self.0.next_seq(), at: 0, annotator: annotator.into(), information: None, event };
-            self.0.apply(record, rows)
+            self.0.apply(record, rows).map(drop)
         }
 
         fn label(&mut self, annotator: &str, row: usize, label: &str) {

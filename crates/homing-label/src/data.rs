@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use homing::{Embeddings, Kernel, Noise, Task};
 use homing_data::{Inputs, StoredImage};
-use homing_pool::Pool;
+use homing_pool::{Pool, RawTable};
 
 use crate::{Error, Result};
 
 /// Largest image file that is shown, in bytes.
 const LARGEST_IMAGE: u64 = 64 << 20;
+
+/// Side in pixels for which a single image is opened; a thumbnail is no larger than the image.
+const THUMBNAIL: usize = 96;
 
 /// Embeddings, one row per example.
 #[derive(Debug)]
@@ -126,6 +129,18 @@ impl Contents {
             Self::Nothing => Ok(Shown::Nothing),
         }
     }
+
+    /// Returns a small PNG of a row that [`Contents::show`] shows.
+    pub(crate) fn thumbnail(&self, row: usize) -> Option<Vec<u8>> {
+        self.show(row).ok()?;
+        match self {
+            Self::Images { inputs, .. } => inputs.thumbnail(row).ok(),
+            Self::Files { root, names } => {
+                Inputs::image_files([root.join(&names[row])], THUMBNAIL).ok()?.thumbnail(0).ok()
+            }
+            Self::Texts(_) | Self::Nothing => None,
+        }
+    }
 }
 
 /// Reads an image file that lies in `root` after all links are resolved.
@@ -162,6 +177,17 @@ pub struct Examples {
     pub rows: Rows,
     /// What a person sees.
     pub contents: Contents,
+    /// Table with further columns, if they are not in the file of the embeddings.
+    pub table: Option<RawTable>,
+    /// Names of columns that do not describe the examples, such as the labels that are known already.
+    pub hidden: Vec<String>,
+}
+
+impl Examples {
+    /// Creates examples without further columns.
+    pub fn new(ids: Vec<String>, rows: Rows, contents: Contents) -> Self {
+        Self { ids, rows, contents, table: None, hidden: Vec::new() }
+    }
 }
 
 /// The data of a run.

@@ -8,6 +8,7 @@ use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 
 use crate::board::{Answer, Board};
+use crate::class_folders;
 use crate::data::LabelData;
 
 /// Format of exported labels.
@@ -21,6 +22,8 @@ pub enum ExportFormat {
     Parquet,
     /// Tasks with annotations, as Label Studio imports them.
     LabelStudio,
+    /// A ZIP archive of the labelled images or texts, with one folder per class.
+    Folders,
 }
 
 impl ExportFormat {
@@ -31,6 +34,7 @@ impl ExportFormat {
             "jsonl" => Self::Jsonl,
             "parquet" => Self::Parquet,
             "label-studio" => Self::LabelStudio,
+            "folders" => Self::Folders,
             _ => return None,
         })
     }
@@ -42,6 +46,7 @@ impl ExportFormat {
             Self::Jsonl => ("application/x-ndjson", "labels.jsonl"),
             Self::Parquet => ("application/vnd.apache.parquet", "labels.parquet"),
             Self::LabelStudio => ("application/json", "label-studio.json"),
+            Self::Folders => ("application/zip", "labels.zip"),
         }
     }
 }
@@ -94,6 +99,7 @@ pub fn export(board: &Board, data: &LabelData, format: ExportFormat) -> io::Resu
         ExportFormat::Jsonl => jsonl(&lines, data),
         ExportFormat::Parquet => parquet(&lines, data),
         ExportFormat::LabelStudio => label_studio(&lines, data, board.classes()),
+        ExportFormat::Folders => class_folders::archive(board, data),
     }
 }
 

@@ -4,6 +4,7 @@
 //! says when further labels would add little. [`Server`] shows it in a browser.
 
 mod board;
+mod class_folders;
 mod colours;
 mod data;
 mod error;
@@ -13,6 +14,7 @@ mod head;
 mod law;
 mod log;
 mod map;
+mod metadata;
 mod open;
 mod planner;
 mod report;
@@ -30,7 +32,7 @@ pub use export::{ExportFormat, ImportedLabel, export, import_label_studio};
 pub use folder::{RunFile, SETTINGS};
 pub use log::{EVENTS, Event, Record, read_events};
 pub use open::{OpenOptions, Opened, examples_of, open_examples};
-pub use planner::{NamedTarget, PlannedPick, Progress, StopSignal, TargetProgress};
+pub use planner::{NamedRow, NamedTarget, PlannedPick, Progress, StopSignal, TargetProgress};
 pub use server::Server;
 pub use session::{Next, Saved, Session};
 pub use simulate::{KnownLabels, Step, simulate};

@@ -1,15 +1,19 @@
 //! Positions of all rows and targets in a plane, in four bytes each.
 
+use bytes::Bytes;
 use homing::Projection;
 use rayon::prelude::*;
 
 use crate::Result;
 use crate::data::LabelData;
 
+/// Number of rows that are read at a time.
+const BLOCK: usize = 256;
+
 /// Positions in a square: two numbers from 0 to 65,535 per point.
 pub(crate) struct Map {
     /// Positions of the pool, then of the targets, as little-endian 16-bit numbers.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
     pub targets: usize,
 }
 
@@ -17,10 +21,16 @@ impl Map {
     pub fn of(data: &LabelData) -> Result<Self> {
         let embeddings = data.embeddings()?;
         let plane = Projection::new(embeddings);
-        let mut points: Vec<[f64; 2]> =
-            (0..embeddings.rows()).into_par_iter().map(|row| plane.apply(&embeddings.row(row))).collect();
+        let dim = embeddings.dim();
+        let mut points = vec![[0.0; 2]; embeddings.rows()];
+        let buffer = || vec![0.0; BLOCK * dim];
+        points.par_chunks_mut(BLOCK).enumerate().for_each_init(buffer, |rows, (block, places)| {
+            let rows = &mut rows[..places.len() * dim];
+            embeddings.read(block * BLOCK..block * BLOCK + places.len(), rows);
+            places.iter_mut().zip(rows.chunks_exact(dim)).for_each(|(place, row)| *place = plane.apply(row));
+        });
         let targets = data.target_embeddings()?;
-        let targets = targets
+        let targets: Vec<[f64; 2]> = targets
             .map_or(Vec::new(), |targets| (0..targets.rows()).map(|row| plane.apply(&targets.row(row))).collect());
         let count = targets.len();
         points.extend(targets);
@@ -33,8 +43,11 @@ impl Map {
             let share = 0.5 + 0.94 * (value - centre[axis]) / side;
             (share.clamp(0.0, 1.0) * f64::from(u16::MAX)) as u16
         };
-        let bytes = points.iter().flat_map(|&[x, y]| [place(x, 0), place(y, 1)]).flat_map(u16::to_le_bytes).collect();
-        Ok(Self { bytes, targets: count })
+        let mut bytes = Vec::with_capacity(4 * points.len());
+        for [x, y] in points {
+            bytes.extend([place(x, 0), place(y, 1)].into_iter().flat_map(u16::to_le_bytes));
+        }
+        Ok(Self { bytes: bytes.into(), targets: count })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use homing_data::OpenOptions as DataOptions;
-use homing_pool::{Format, Pool, ReadOptions, TEXT_NAMES, read_column};
+use homing_pool::{Format, Pool, RawTable, ReadOptions, TEXT_NAMES, read_column};
 
 use crate::data::{Contents, Examples, Rows};
 use crate::{Error, Result};
@@ -67,7 +67,7 @@ fn open_images(path: &Path, embeddings: &Path, options: &OpenOptions) -> Result<
     let labels = labels.iter().map(|label| label.map(|label| classes[label as usize].clone())).collect();
     let rows = embeddings_of(embeddings, &data.ids, "images", &options.read)?;
     let contents = Contents::Images { inputs: data.inputs, root: path.to_owned() };
-    Ok(Opened { examples: Examples { ids: data.ids, rows, contents }, labels })
+    Ok(Opened { examples: Examples::new(data.ids, rows, contents), labels })
 }
 
 /// Returns the examples of a pool that is open already. `shown` are the texts or images from which it was made. Without them,
@@ -91,7 +91,9 @@ pub fn examples_of(pool: Pool, shown: Option<Contents>, options: &OpenOptions) -
         (None, None, None, Some(name)) => Contents::Texts(column(name)?),
         (None, None, None, None) => Contents::Nothing,
     };
-    Ok(Opened { examples: Examples { ids, rows: Rows::Pool(Box::new(pool)), contents }, labels })
+    let mut examples = Examples::new(ids, Rows::Pool(Box::new(pool)), contents);
+    examples.hidden = hidden(options);
+    Ok(Opened { examples, labels })
 }
 
 /// Opens a table or lines of text whose embeddings are in another file.
@@ -121,7 +123,19 @@ fn open_beside(path: &Path, embeddings: &Path, options: &OpenOptions) -> Result<
         }
         None => Contents::Texts(shown),
     };
-    Ok(Opened { examples: Examples { ids, rows, contents }, labels })
+    let mut examples = Examples::new(ids, rows, contents);
+    if !is_lines {
+        // Without it the map has fewer colours.
+        examples.table = RawTable::open(path, &options.read).ok();
+        examples.hidden = hidden(options);
+    }
+    Ok(Opened { examples, labels })
+}
+
+/// Returns the columns that have a use of their own.
+fn hidden(options: &OpenOptions) -> Vec<String> {
+    let read = &options.read;
+    [&read.id, &read.label, &read.text, &options.image_column].into_iter().flatten().cloned().collect()
 }
 
 /// Returns the first column that the file has.

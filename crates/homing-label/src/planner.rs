@@ -2,7 +2,7 @@
 //!
 //! A label tells Homing which row was observed, and the next choice does not depend on what the label says. So the picks after
 //! the next ones are known before the answers come: they form a chain in which each pick is conditioned on those before it. A
-//! label removes its row from the front of the chain. Anything else (a skip, a label of another row, an undo of an older label)
+//! label takes its row out of the chain. Anything else (a skip, a label of another row, an undo of an older label)
 //! breaks the chain, and it is chosen anew.
 
 use std::cell::OnceCell;
@@ -11,11 +11,12 @@ use std::collections::HashSet;
 use homing::{EndReason, Plan, Strategy, select};
 use serde::Serialize;
 
+use crate::board::{Board, Decision};
 use crate::data::LabelData;
-use crate::law::TargetLaw;
+use crate::law::{Removal, TargetLaw};
 use crate::{Error, Result};
 
-/// Number of picks that are chosen at a time.
+/// Least number of picks that are chosen at a time.
 pub(crate) const CHAIN: usize = 32;
 
 /// Largest number of targets that the reasons for a pick name.
@@ -59,21 +60,32 @@ pub struct PlannedPick {
 /// Picks, each conditioned on those before it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chain {
-    pub base: Conditions,
+    /// Rows that all picks are conditioned on.
+    observed: HashSet<usize>,
+    /// Rows that were put aside.
+    aside: HashSet<usize>,
     pub picks: Vec<PlannedPick>,
+    /// Rows of the picks.
+    chosen: HashSet<usize>,
     /// Whether the pool has no further rows.
     pub is_complete: bool,
 }
 
 impl Chain {
-    /// Whether the rest of the chain is what would be chosen under `now`: the rows observed since are rows of the chain.
-    pub fn holds(&self, now: &Conditions) -> bool {
-        let base: HashSet<usize> = self.base.observed.iter().copied().collect();
-        let observed: HashSet<usize> = now.observed.iter().copied().collect();
-        let chosen: HashSet<usize> = self.picks.iter().map(|pick| pick.row).collect();
-        self.base.aside == now.aside
-            && base.is_subset(&observed)
-            && observed.difference(&base).all(|row| chosen.contains(row))
+    /// Whether what is decided about a row leaves the rest of the chain as it is: a row that tells something must be one of the
+    /// chain, and a row may not have been put aside since.
+    pub fn allows(&self, row: usize, decision: Option<&Decision>) -> bool {
+        let is_observed = decision.is_some_and(|decision| decision.answer.is_observation());
+        let is_aside = decision.is_some() && !is_observed;
+        let was_observed = self.observed.contains(&row);
+        let follows = if is_observed { was_observed || self.chosen.contains(&row) } else { !was_observed };
+        follows && is_aside == self.aside.contains(&row)
+    }
+
+    /// Returns the rows about which the chain does not allow what is decided.
+    pub fn misfits(&self, board: &Board) -> HashSet<usize> {
+        let known = self.observed.iter().chain(&self.aside).chain(board.decisions().keys()).copied();
+        known.filter(|row| !self.allows(*row, board.decisions().get(row))).collect()
     }
 }
 
@@ -93,7 +105,7 @@ pub struct Progress {
 }
 
 /// The variance of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TargetProgress {
     /// Variance before any answer.
     pub start: f64,
@@ -101,6 +113,17 @@ pub struct TargetProgress {
     pub now: f64,
     /// Variance that no label of this pool can remove, if it could be computed.
     pub irreducible: Option<f64>,
+    /// Observed rows that removed most of it, largest share first.
+    pub served_by: Vec<NamedRow>,
+}
+
+/// An observed row that served a target.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NamedRow {
+    /// Row of the pool.
+    pub row: usize,
+    /// Share of the target's variance before any answer that the observation removed.
+    pub share: f64,
 }
 
 /// Advice about stopping, with the numbers behind it.
@@ -137,25 +160,33 @@ impl Planner {
         Self { strategy, law: None, irreducible: OnceCell::new(), information: 0.0 }
     }
 
-    /// Chooses the first picks under `conditions`, or further ones after those of `chain`.
-    pub fn choose(&mut self, data: &LabelData, conditions: &Conditions, chain: Option<&Chain>) -> Result<Chain> {
-        let earlier = chain.map_or(&[][..], |chain| &chain.picks);
-        let base = chain.map_or(conditions, |chain| &chain.base);
-        let observed: Vec<usize> = base.observed.iter().copied().chain(earlier.iter().map(|pick| pick.row)).collect();
-        let left = data.rows() - observed.len() - base.aside.len();
-        let mut picks = earlier.to_vec();
+    /// Chooses `count` picks that come after those in `earlier`, under the conditions.
+    pub fn choose(
+        &mut self,
+        data: &LabelData,
+        conditions: &Conditions,
+        earlier: Vec<PlannedPick>,
+        count: usize,
+    ) -> Result<Chain> {
+        let mut chosen: HashSet<usize> = earlier.iter().map(|pick| pick.row).collect();
+        let base = || conditions.observed.iter().copied().filter(|row| !chosen.contains(row));
+        let (observed, aside) = (base().collect(), conditions.aside.iter().copied().collect());
+        let all: Vec<usize> = base().chain(earlier.iter().map(|pick| pick.row)).collect();
+        let left = data.rows() - all.len() - conditions.aside.len();
+        let mut picks = earlier;
         if left == 0 {
-            return Ok(Chain { base: base.clone(), picks, is_complete: true });
+            return Ok(Chain { observed, aside, picks, chosen, is_complete: true });
         }
-        let count = left.min(CHAIN);
+        let count = left.min(count);
         let task = data.task()?;
-        let task = task.observed_rows(&observed).forbidden(&base.aside);
+        let task = task.observed_rows(&all).forbidden(&conditions.aside);
         let plan = Plan::default().strategy(self.strategy.clone()).count(count).noise(data.noise);
         let selection = select(&task, &plan)?;
         if self.law.is_none() {
             let targets = task.targets.map(|targets| targets.to_vec()).unwrap_or_default();
             self.law = Some(TargetLaw::new(&*data.kernel, targets, task.pool.dim(), selection.noise_var));
         }
+        let new = picks.len();
         let mut before = 0.0;
         for pick in &selection.picks {
             let gain = pick.information - before;
@@ -164,10 +195,11 @@ impl Planner {
             picks.push(PlannedPick { row, gain, removed: 0.0, before: 0.0, serves: nothing.clone(), nearest: nothing });
         }
         if let Some(law) = &mut self.law {
-            explain(law, data, &observed, &mut picks[earlier.len()..])?;
+            explain(law, data, &all, &mut picks[new..])?;
         }
+        chosen.extend(picks[new..].iter().map(|pick| pick.row));
         let is_complete = count == left || selection.end_reason == EndReason::Limits;
-        Ok(Chain { base: base.clone(), picks, is_complete })
+        Ok(Chain { observed, aside, picks, chosen, is_complete })
     }
 
     /// Computes the numbers about the targets after `conditions`, with the picks that would come next.
@@ -182,12 +214,21 @@ impl Planner {
             homing::irreducible_vars(task.pool, targets, &*data.kernel).ok()
         });
         let floor = |target: usize| irreducible.as_ref().map(|vars| vars[target]);
+        let served_by = |target: usize, start: f64| {
+            let named = |one: Removal| NamedRow { row: one.row, share: one.removed / start.max(f64::MIN_POSITIVE) };
+            law.served_by(target).into_iter().map(named).collect()
+        };
         let targets: Vec<TargetProgress> = law
             .priors()
             .iter()
             .zip(law.vars())
             .enumerate()
-            .map(|(at, (&start, now))| TargetProgress { start, now, irreducible: floor(at) })
+            .map(|(at, (&start, now))| TargetProgress {
+                start,
+                now,
+                irreducible: floor(at),
+                served_by: served_by(at, start),
+            })
             .collect();
         let start: f64 = targets.iter().map(|target| target.start).sum();
         let now: f64 = targets.iter().map(|target| target.now).sum();
@@ -227,9 +268,9 @@ fn explain(law: &mut TargetLaw, data: &LabelData, observed: &[usize], picks: &mu
         let x = task.pool.row(pick.row);
         pick.nearest = largest(&law.cosines(&*data.kernel, &x));
         pick.before = law.vars().iter().sum();
-        let effect = law.observe(&*data.kernel, pick.row, &x);
-        pick.removed = effect.removed.iter().sum();
-        pick.serves = largest(&effect.removed);
+        let removed = law.observe(&*data.kernel, pick.row, &x);
+        pick.removed = removed.iter().sum();
+        pick.serves = largest(&removed);
         let all = pick.removed.max(f64::MIN_POSITIVE);
         pick.serves.iter_mut().for_each(|served| served.share /= all);
         pick.serves.retain(|served| served.share > 0.0);

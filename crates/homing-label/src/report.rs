@@ -2,12 +2,21 @@
 
 use std::fmt::Write;
 
-use crate::board::Answer;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use homing_report::Figure;
+use homing_report::plots::{Plot, Size};
+
+use crate::board::{Answer, Decision};
 use crate::session::Shared;
+use crate::trainer::CurvePoint;
 use crate::view::{answer_name, percent};
 
 /// Number of answers in the table.
 const LISTED: usize = 500;
+
+/// Number of answers that are shown as pictures.
+const PICTURES: usize = 60;
 
 /// Longest text in the table, in characters.
 const SHORT: usize = 160;
@@ -44,7 +53,39 @@ fn table(caption: &str, header: &[&str], rows: &[Vec<String>]) -> String {
     format!("<h2>{}</h2>\n<table>\n{}{rows}</table>\n", escaped(caption), row(&header, "th"))
 }
 
+/// Returns a drawing of the accuracy over the labels.
+fn accuracy(points: &[CurvePoint]) -> String {
+    let Some(last) = points.last() else { return String::new() };
+    let size = Size { width: 820.0, height: 240.0, names: 0.0 };
+    let mut plot = Plot::new("", "", size, [0.0, last.labels as f64], [0.0, 100.0], "labels");
+    let line: Vec<(f64, f64)> = points.iter().map(|point| (point.labels as f64, 100.0 * point.accuracy)).collect();
+    plot.line("l ctl", &line);
+    let title = "Accuracy, %".to_owned();
+    let note = "Each label is predicted by a classifier that never saw it. The examples were chosen to be informative, so they may be \
+                harder than usual ones.";
+    Figure { title, keys: Vec::new(), plots: vec![plot], notes: vec![note.to_owned()] }
+        .render()
+        .expect("the template is part of the program")
+}
+
 impl Shared {
+    /// Returns the pictures of rows with their answers, as many as a page should hold.
+    fn pictures(&self, answers: &[(usize, String)]) -> String {
+        let contents = &self.data.pool.contents;
+        let mut out = String::new();
+        for (row, answer) in answers.iter().filter(|_| contents.kind() == "image").take(PICTURES) {
+            if let Some(png) = contents.thumbnail(*row) {
+                let (data, id) = (BASE64_STANDARD.encode(png), escaped(&self.data.pool.ids[*row]));
+                let answer = escaped(answer);
+                let _ = write!(
+                    out,
+                    "<figure><img src=\"data:image/png;base64,{data}\" alt=\"{id}\"><figcaption>{answer}</figcaption></figure>"
+                );
+            }
+        }
+        if out.is_empty() { out } else { format!("<h2>Pictures</h2>\n<div class=\"pictures\">{out}</div>\n") }
+    }
+
     /// Returns the page.
     pub(crate) fn report(&self) -> String {
         let view = self.view("");
@@ -77,9 +118,7 @@ impl Shared {
         let classes: Vec<Vec<String>> =
             view.classes.iter().map(|class| vec![class.name.clone(), class.count.to_string()]).collect();
         body.push_str(&table("Classes", &["class", "labels"], &classes));
-        let curve: Vec<Vec<String>> =
-            view.accuracy.iter().map(|point| vec![point.labels.to_string(), percent(point.accuracy)]).collect();
-        body.push_str(&table("Accuracy", &["labels", "predicted without their own label"], &curve));
+        body.push_str(&accuracy(&view.accuracy));
         let targets: Vec<Vec<String>> = view
             .targets
             .iter()
@@ -95,6 +134,8 @@ impl Shared {
         }
         let mut decided: Vec<_> = board.decisions().iter().collect();
         decided.sort_by_key(|(row, decision)| (decision.seq, **row));
+        let named = |(row, decision): &(&usize, &Decision)| (**row, answer_name(board.classes(), decision.answer));
+        let pictured: Vec<(usize, String)> = decided.iter().map(named).collect();
         let answers: Vec<Vec<String>> = decided
             .iter()
             .take(LISTED)
@@ -107,14 +148,18 @@ impl Shared {
                 vec![data.pool.ids[**row].clone(), answer, given.join(", "), shown]
             })
             .collect();
+        let more = decided.len().saturating_sub(LISTED);
+        // Reading images takes a while, and nobody should wait for it.
+        drop(state);
+        body.push_str(&self.pictures(&pictured));
         body.push_str(&table("Answers", &["id", "answer", "by", "text"], &answers));
-        if decided.len() > LISTED {
-            let _ = writeln!(body, "<p>{} more answers are in the export.</p>", decided.len() - LISTED);
+        if more > 0 {
+            let _ = writeln!(body, "<p>{more} more answers are in the export.</p>");
         }
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
              initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-             'unsafe-inline'\">\n<title>Labels of {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
+             'unsafe-inline'; img-src data:\">\n<title>Labels of {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
             escaped(&view.pool)
         )
     }

@@ -1,6 +1,6 @@
 //! A labelling run: it takes answers, keeps them on the disk, and chooses the next examples.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -59,6 +59,8 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub board: Board,
     pub chain: Chain,
+    /// Rows about which somebody decided what the chain does not allow, so that it must be chosen anew.
+    misfits: HashSet<usize>,
     pub progress: Progress,
     pub head: Option<Arc<Head>>,
     pub curve: Vec<CurvePoint>,
@@ -86,9 +88,46 @@ impl State {
         self.leases.get(&row).is_some_and(|(to, since)| to != annotator && since.elapsed() < LEASE)
     }
 
+    /// Applies an event that was checked.
+    fn apply(&mut self, record: Record, rows: Vec<usize>) {
+        let changed = self.board.apply(record, rows).expect("the event was checked");
+        for row in changed {
+            if self.chain.allows(row, self.board.decisions().get(&row)) {
+                self.misfits.remove(&row);
+            } else {
+                self.misfits.insert(row);
+            }
+        }
+        self.events += 1;
+    }
+
+    /// Whether the rest of the chain is what would be chosen now.
+    fn chain_holds(&self) -> bool {
+        self.misfits.is_empty() && (!self.chain.picks.is_empty() || self.chain.is_complete)
+    }
+
+    /// Number of picks that should wait behind those on somebody's screen. Several people empty the chain faster.
+    fn ahead(&self) -> usize {
+        AHEAD.max(self.leases.len())
+    }
+
     fn needs_more(&self) -> bool {
         let free = self.open_picks().filter(|pick| !self.leases.contains_key(&pick.row)).count();
-        !self.chain.is_complete && free < AHEAD
+        !self.chain.is_complete && free < self.ahead()
+    }
+
+    /// Returns the picks of the chain that a longer chain begins with: those that nobody has answered, and the latest answered
+    /// ones, which an undo may open again.
+    fn kept_picks(&self) -> Vec<PlannedPick> {
+        let is_open = |pick: &PlannedPick| !self.board.decisions().contains_key(&pick.row);
+        let answered = self.chain.picks.iter().filter(|pick| !is_open(pick)).count();
+        let mut forgotten = answered.saturating_sub(CHAIN);
+        let is_kept = |pick: &&PlannedPick| {
+            let is_forgotten = forgotten > 0 && !is_open(pick);
+            forgotten -= usize::from(is_forgotten);
+            !is_forgotten
+        };
+        self.chain.picks.iter().filter(is_kept).cloned().collect()
     }
 }
 
@@ -112,6 +151,7 @@ impl Session {
         let state = State {
             board,
             chain: Chain::default(),
+            misfits: HashSet::new(),
             progress: Progress::default(),
             head: None,
             curve: Vec::new(),
@@ -171,10 +211,8 @@ impl Session {
         let until = Instant::now() + patience;
         let mut state = self.shared.lock();
         loop {
-            let fresh = state.chain.holds(&state.conditions()) && !state.chain.picks.is_empty()
-                || state.chain.is_complete
-                || state.failure.is_some();
-            if fresh && state.progress.observations == state.board.observed().len() {
+            let fresh = state.chain_holds() || state.failure.is_some();
+            if fresh && state.progress.observations == state.board.observations() {
                 return true;
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -241,10 +279,7 @@ impl Shared {
         for row in &rows {
             state.leases.remove(row);
         }
-        if let Err(problem) = state.board.apply(record.clone(), rows) {
-            unreachable!("the event was checked: {problem}");
-        }
-        state.events += 1;
+        state.apply(record.clone(), rows);
         // The order of the lines is that of the numbers, because the lock is held.
         self.log.append(&record, move |result| done(result.map(|()| Saved { seq, is_repeated: false })));
         self.announce(state);
@@ -273,9 +308,10 @@ impl Shared {
             _ => {}
         }
         let mut rows = Vec::new();
+        let mut named = HashSet::new();
         for id in event.ids() {
             let row = self.data.row_of(id).ok_or_else(|| Refusal::UnknownId { id: id.clone() })?;
-            if !rows.contains(&row) {
+            if named.insert(row) {
                 rows.push(row);
             }
         }
@@ -286,7 +322,7 @@ impl Shared {
         let until = Instant::now() + patience;
         let mut state = self.lock();
         loop {
-            let holds = state.chain.holds(&state.conditions());
+            let holds = state.misfits.is_empty();
             let free: Vec<PlannedPick> = state
                 .open_picks()
                 .filter(|pick| !state.leased_to_others(pick.row, annotator))
@@ -342,32 +378,36 @@ fn plan(shared: &Shared, strategy: &Strategy) {
     let mut seen = None;
     let mut state = shared.lock();
     while !state.is_closing {
-        let conditions = state.conditions();
-        let holds = state.chain.holds(&conditions) && (!state.chain.picks.is_empty() || state.chain.is_complete);
-        if state.failure.is_some() || (holds && !state.needs_more() && seen == Some(state.events)) {
+        let holds = state.chain_holds();
+        let wants_chain = !holds || state.needs_more();
+        if state.failure.is_some() || (!wants_chain && seen == Some(state.events)) {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
         }
-        let wants_chain = !holds || state.needs_more();
-        let earlier = holds.then(|| state.chain.clone());
-        drop(state);
-        let chosen = wants_chain.then(|| planner.choose(&shared.data, &conditions, earlier.as_ref())).transpose();
-        state = shared.lock();
+        let mut chosen = Ok(None);
+        if wants_chain {
+            let conditions = state.conditions();
+            let earlier = if holds { state.kept_picks() } else { Vec::new() };
+            let count = CHAIN.max(2 * state.ahead());
+            drop(state);
+            chosen = planner.choose(&shared.data, &conditions, earlier, count).map(Some);
+            state = shared.lock();
+        }
         let updated = match chosen {
             Ok(chain) => {
-                // Picks that were chosen before the latest answers can be used if they would be chosen now as well.
-                if let Some(chain) =
-                    chain.filter(|chain| chain.holds(&state.conditions()) || state.chain.picks.is_empty())
-                {
-                    state.chain = chain;
-                    shared.announce(state);
-                    state = shared.lock();
+                if let Some(chain) = chain {
+                    // Picks that were chosen before the latest answers can be used if they would be chosen now as well.
+                    let misfits = chain.misfits(&state.board);
+                    if misfits.is_empty() || state.chain.picks.is_empty() {
+                        (state.chain, state.misfits) = (chain, misfits);
+                        shared.announce(state);
+                        state = shared.lock();
+                    }
                 }
                 let conditions = state.conditions();
                 seen = Some(state.events);
                 let next: Vec<PlannedPick> = state.open_picks().cloned().collect();
-                let counts = |record: &(Record, bool)| record.0.information.filter(|_| record.1);
-                planner.set_information(state.board.records().iter().filter_map(counts).sum());
+                planner.set_information(state.board.information());
                 drop(state);
                 let progress = planner.progress(&shared.data, &conditions, &next);
                 state = shared.lock();
@@ -385,18 +425,23 @@ fn plan(shared: &Shared, strategy: &Strategy) {
 fn train(shared: &Shared, _: &Strategy) {
     let mut trainer = Trainer::default();
     let mut trained: Vec<(usize, u32)> = Vec::new();
+    let mut seen = None;
     let mut state = shared.lock();
     while !state.is_closing {
-        let labels = state.board.labels();
-        let classes = state.board.classes().len();
-        // More labels make training slower and each label less important.
-        let step = 1 + labels.len() / 50;
-        let is_due =
-            labels != trained && (labels.len().abs_diff(trained.len()) >= step || labels.len() <= trained.len());
-        if !is_due {
+        let count = state.board.counts_of_answers().labelled;
+        // More labels make training slower and each label less important. The count does not show a changed label.
+        let step = 1 + count / 50;
+        let may_be_due = count <= trained.len() || count.abs_diff(trained.len()) >= step;
+        let mut labels = None;
+        if may_be_due && seen != Some(state.events) {
+            seen = Some(state.events);
+            labels = Some(state.board.labels()).filter(|labels| *labels != trained);
+        }
+        let Some(labels) = labels else {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
-        }
+        };
+        let classes = state.board.classes().len();
         drop(state);
         let head = trainer.train(&shared.data, &labels, classes).unwrap_or_default();
         trained = labels;

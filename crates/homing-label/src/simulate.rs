@@ -108,7 +108,7 @@ pub fn simulate(
         wait = started.elapsed() + wait;
         let (answers, labels) = {
             let state = session.shared().lock();
-            (state.board.observed().len(), state.board.labels())
+            (state.board.observations(), state.board.labels())
         };
         let (mut cross_validated, mut accuracy) = (None, None);
         if measure(answers) {

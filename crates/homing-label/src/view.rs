@@ -105,6 +105,8 @@ pub(crate) struct StateView {
     pub pool: String,
     pub rows: usize,
     pub kind: &'static str,
+    /// Columns by which the map can be coloured.
+    pub columns: Vec<String>,
     pub classes: Vec<ClassCount>,
     pub counts: Counts,
     /// Information about the targets that the answers have given, in nats.
@@ -162,7 +164,7 @@ impl Shared {
         Item {
             id: data.pool.ids[pick.row].clone(),
             row: pick.row,
-            rank: state.board.observed().len() + place + 1,
+            rank: state.board.observations() + place + 1,
             text: data.pool.contents.text(pick.row).map(str::to_owned),
             image: image_path(&data.pool, "images", pick.row),
             information: pick.gain,
@@ -183,14 +185,7 @@ impl Shared {
         let state = self.lock();
         let (data, board) = (&self.data, &state.board);
         let classes = board.classes().iter().zip(board.class_counts());
-        let counts = |record: &(crate::Record, bool)| record.0.information.filter(|_| record.1);
         let answers = board.records().iter().rev().filter(|(record, counts)| *counts && !record.event.ids().is_empty());
-        let mut annotators: Vec<String> = Vec::new();
-        for (record, _) in board.records() {
-            if !record.event.ids().is_empty() && !annotators.contains(&record.annotator) {
-                annotators.push(record.annotator.clone());
-            }
-        }
         let history = answers.take(HISTORY).filter_map(|(record, _)| {
             let id = record.event.ids().first()?;
             let row = data.row_of(id)?;
@@ -231,15 +226,16 @@ impl Shared {
             pool: data.name.clone(),
             rows: data.rows(),
             kind: data.pool.contents.kind(),
+            columns: data.pool.columns(),
             classes: classes.map(|(name, count)| ClassCount { name: name.clone(), count }).collect(),
             counts: board.counts_of_answers(),
-            information: board.records().iter().filter_map(counts).sum(),
+            information: board.information(),
             targets: targets.collect(),
             progress: state.progress.clone(),
             accuracy: state.curve.clone(),
             history: history.collect(),
             disputes: disputed.take(HISTORY).collect(),
-            annotators,
+            annotators: board.annotators().to_vec(),
             can_undo: board.undoable(annotator).is_ok(),
             can_redo: board.redoable(annotator).is_ok(),
             failure: state.failure.clone(),

@@ -1,5 +1,6 @@
 //! The requests about a run.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use axum::Json;
@@ -48,12 +49,13 @@ pub(crate) struct NextQuery {
     annotator: Option<String>,
 }
 
-/// The body of an answer. Either `id` or `ids` names the examples.
+/// The body of an answer. `id`, `ids` or `rows` name the examples.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Given {
     id: Option<String>,
     ids: Option<Vec<String>>,
+    rows: Option<Vec<usize>>,
     label: Option<String>,
     name: Option<String>,
     annotator: Option<String>,
@@ -71,10 +73,14 @@ impl Given {
         })
     }
 
-    fn ids(&mut self) -> Vec<String> {
+    /// Returns the ids of the examples, of which `all` has those of the pool.
+    fn ids(&mut self, all: &[String]) -> Result<Vec<String>, &'static str> {
         let mut ids = self.ids.take().unwrap_or_default();
         ids.extend(self.id.take());
-        ids
+        for row in self.rows.take().unwrap_or_default() {
+            ids.push(all.get(row).ok_or("there is no such row")?.clone());
+        }
+        Ok(ids)
     }
 }
 
@@ -138,12 +144,17 @@ fn next_items(app: &App, annotator: &str, count: usize) -> Value {
 }
 
 /// Saves an answer, and responds when it is on the disk.
-async fn answer(app: App, body: Bytes, event: impl FnOnce(&mut Given) -> Result<Event, &'static str>) -> Response {
+async fn answer(
+    app: App,
+    body: Bytes,
+    event: impl FnOnce(Vec<String>, &mut Given) -> Result<Event, &'static str>,
+) -> Response {
     let mut given = match Given::parse(&body) {
         Ok(given) => given,
         Err(response) => return *response,
     };
-    let event = match event(&mut given) {
+    let named = given.ids(&app.shared.data.pool.ids);
+    let event = match named.and_then(|ids| event(ids, &mut given)) {
         Ok(event) => event,
         Err(sentence) => return refuse(StatusCode::UNPROCESSABLE_ENTITY, sentence),
     };
@@ -167,8 +178,7 @@ async fn answer(app: App, body: Bytes, event: impl FnOnce(&mut Given) -> Result<
 }
 
 pub(crate) async fn label(State(app): State<App>, body: Bytes) -> Response {
-    answer(app, body, |given| {
-        let ids = given.ids();
+    answer(app, body, |ids, given| {
         let label = given.label.take().ok_or("the label is missing")?;
         Ok(Event::Label { ids, label })
     })
@@ -176,27 +186,27 @@ pub(crate) async fn label(State(app): State<App>, body: Bytes) -> Response {
 }
 
 pub(crate) async fn skip(State(app): State<App>, body: Bytes) -> Response {
-    answer(app, body, |given| Ok(Event::Skip { ids: given.ids() })).await
+    answer(app, body, |ids, _| Ok(Event::Skip { ids })).await
 }
 
 pub(crate) async fn exclude(State(app): State<App>, body: Bytes) -> Response {
-    answer(app, body, |given| Ok(Event::Exclude { ids: given.ids() })).await
+    answer(app, body, |ids, _| Ok(Event::Exclude { ids })).await
 }
 
 pub(crate) async fn unsure(State(app): State<App>, body: Bytes) -> Response {
-    answer(app, body, |given| Ok(Event::Unsure { ids: given.ids() })).await
+    answer(app, body, |ids, _| Ok(Event::Unsure { ids })).await
 }
 
 pub(crate) async fn undo(State(app): State<App>, body: Bytes) -> Response {
-    answer(app, body, |_| Ok(Event::Undo { of: 0 })).await
+    answer(app, body, |_, _| Ok(Event::Undo { of: 0 })).await
 }
 
 pub(crate) async fn redo(State(app): State<App>, body: Bytes) -> Response {
-    answer(app, body, |_| Ok(Event::Redo { of: 0 })).await
+    answer(app, body, |_, _| Ok(Event::Redo { of: 0 })).await
 }
 
 pub(crate) async fn class(State(app): State<App>, body: Bytes) -> Response {
-    answer(app, body, |given| Ok(Event::Class { name: given.name.take().ok_or("the name is missing")? })).await
+    answer(app, body, |_, given| Ok(Event::Class { name: given.name.take().ok_or("the name is missing")? })).await
 }
 
 /// Takes the labels of an export of Label Studio.
@@ -241,7 +251,7 @@ pub(crate) struct ExportQuery {
 
 pub(crate) async fn export(State(app): State<App>, Query(query): Query<ExportQuery>) -> Response {
     let Some(format) = ExportFormat::of(query.format.as_deref().unwrap_or("csv")) else {
-        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "format must be csv, jsonl, parquet or label-studio");
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "format must be csv, jsonl, parquet, label-studio or folders");
     };
     let (media_type, name) = format.file();
     let exported = apart(move || {
@@ -304,6 +314,40 @@ pub(crate) async fn colours(State(app): State<App>, Path(colour): Path<String>) 
         Ok(None) => refuse(StatusCode::NOT_FOUND, "colours are label, prediction or information"),
         Err(response) => *response,
     }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ColumnQuery {
+    name: String,
+}
+
+/// Sends a column of the pool's table as one byte per row, and what the bytes mean in the header x-legend.
+pub(crate) async fn column(State(app): State<App>, Query(query): Query<ColumnQuery>) -> Response {
+    let made = apart(move || app.shared.data.pool.coloured(&query.name));
+    match made.await {
+        Ok(Ok(coloured)) => {
+            let legend = serde_json::to_string(&coloured.legend).expect("a legend consists of texts and numbers");
+            let name = header::HeaderName::from_static("x-legend");
+            ([(header::CONTENT_TYPE, BINARY.to_owned()), (name, ascii(&legend))], coloured.codes).into_response()
+        }
+        Ok(Err(problem)) => refuse(StatusCode::NOT_FOUND, &problem),
+        Err(response) => *response,
+    }
+}
+
+/// Escapes what a header cannot hold, as JSON does.
+fn ascii(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if (' '..='~').contains(&c) {
+            out.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
 }
 
 /// Sends an example with the answers about it.

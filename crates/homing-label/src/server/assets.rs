@@ -16,11 +16,13 @@ const PAGE: &str = include_str!("../../page/index.html");
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Name, media type and contents of each file.
-const ASSETS: [(&str, &str, &str); 8] = [
+const ASSETS: [(&str, &str, &str); 10] = [
     ("page.css", "text/css; charset=utf-8", include_str!("../../page/page.css")),
     ("main.js", SCRIPT, include_str!("../../page/main.js")),
     ("api.js", SCRIPT, include_str!("../../page/api.js")),
     ("map.js", SCRIPT, include_str!("../../page/map.js")),
+    ("points.js", SCRIPT, include_str!("../../page/points.js")),
+    ("grid.js", SCRIPT, include_str!("../../page/grid.js")),
     ("panels.js", SCRIPT, include_str!("../../page/panels.js")),
     ("card.js", SCRIPT, include_str!("../../page/card.js")),
     ("dom.js", SCRIPT, include_str!("../../page/dom.js")),

@@ -92,6 +92,9 @@ impl Server {
         shared.listen(Box::new(move |version| _ = changed.send_replace(version)));
         let (stopped, stopping) = watch::channel(false);
         let guard = Arc::new(Guard::new(listener.local_addr()?, self.token));
+        // The map takes a while with a large pool, so it is there before the page asks for it.
+        let mapped = Arc::clone(&shared);
+        tokio::task::spawn_blocking(move || _ = mapped.map());
         let router = router(App { shared, guard, changes, stopping });
         let graceful = GracefulShutdown::new();
         let places = Arc::new(Semaphore::new(CONNECTIONS));
@@ -119,7 +122,7 @@ impl Server {
 
 /// Every path and method, which `openapi.json` describes.
 #[cfg(test)]
-const ROUTES: [(&str, &str); 19] = [
+const ROUTES: [(&str, &str); 20] = [
     ("/api/state", "get"),
     ("/api/next", "get"),
     ("/api/labels", "post"),
@@ -135,6 +138,7 @@ const ROUTES: [(&str, &str); 19] = [
     ("/api/report", "get"),
     ("/api/map", "get"),
     ("/api/map/{colour}", "get"),
+    ("/api/columns", "get"),
     ("/api/items/{row}", "get"),
     ("/api/images/{row}", "get"),
     ("/api/targets/{row}", "get"),
@@ -160,6 +164,7 @@ fn router(app: App) -> Router {
         .route("/api/report", get(api::report))
         .route("/api/map", get(api::map))
         .route("/api/map/{colour}", get(api::colours))
+        .route("/api/columns", get(api::column))
         .route("/api/items/{row}", get(api::item))
         .route("/api/images/{row}", get(api::image))
         .route("/api/targets/{row}", get(api::target_image))

@@ -85,7 +85,7 @@ fn html_stays_text() {
     assert!(next.json()["items"][0]["text"].as_str().unwrap().contains("<script>alert(1)</script>"));
     let class = json!({"name": "<img src=x onerror=alert(1)>"});
     assert_eq!(served.post("/api/classes", &class).status, 200);
-    for script in ["main.js", "card.js", "panels.js", "dom.js", "map.js", "api.js"] {
+    for script in ["main.js", "card.js", "panels.js", "dom.js", "map.js", "points.js", "grid.js", "api.js"] {
         let text = served.get(&format!("/assets/{script}")).text();
         for unsafe_way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
             assert!(!text.contains(unsafe_way), "{script} uses {unsafe_way}");

@@ -10,7 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use homing::Linear;
-use homing_label::{Contents, Examples, LabelData, Rows, Server, Session};
+use homing_label::{Contents, Examples, LabelData, OpenOptions, Rows, Server, Session, open_examples};
+use homing_pool::ReadOptions;
 use serde_json::Value;
 
 /// Returns rows of numbers that look random.
@@ -25,7 +26,7 @@ pub fn numbers(rows: usize, dim: usize) -> Vec<f32> {
 
 fn examples(prefix: &str, rows: usize, values: Vec<f32>, contents: Contents) -> Examples {
     let ids = (0..rows).map(|row| format!("{prefix}{row}")).collect();
-    Examples { ids, rows: Rows::Numbers { dim: values.len() / rows, values }, contents }
+    Examples::new(ids, Rows::Numbers { dim: values.len() / rows, values }, contents)
 }
 
 /// Returns `rows` texts with three targets, of which some text is HTML.
@@ -43,6 +44,18 @@ pub fn images(root: &Path, names: &[&str]) -> LabelData {
         Contents::Files { root: root.to_owned(), names: names.iter().map(|&name| name.to_owned()).collect() };
     let pool = examples("image-", names.len(), numbers(names.len(), 4), contents);
     LabelData::new("images".into(), pool, None, Box::new(Linear)).unwrap()
+}
+
+/// Returns five texts of a table with further columns, which is written to a folder.
+pub fn table(folder: &Path) -> LabelData {
+    let path = folder.join("pool.csv");
+    let text = "id,text,source,length,label,x,y\n\
+                r0,one,web,3,a,0.1,0.2\nr1,two,bücher,3,b,0.3,0.1\nr2,three,web,5,a,0.5,0.9\nr3,four,,4,b,0.2,0.8\nr4,five,web,4,a,0.7,0.1\n";
+    std::fs::write(&path, text).unwrap();
+    let read = ReadOptions::default().side_by_side(["x".to_owned(), "y".to_owned()]);
+    let options = OpenOptions { read, ..OpenOptions::default() };
+    let opened = open_examples(&path, &options).unwrap();
+    LabelData::new("table".into(), opened.examples, None, Box::new(Linear)).unwrap()
 }
 
 pub fn classes() -> Vec<String> {

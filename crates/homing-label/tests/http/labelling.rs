@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use homing_label::{Event, Session, read_events};
 use serde_json::{Value, json};
 
-use crate::client::{Served, classes, texts};
+use crate::client::{Served, classes, images, table, texts};
 
 fn label(served: &Served, id: &str, label: &str) -> Value {
     let response = served.post("/api/labels", &json!({"id": id, "label": label, "annotator": "ada"}));
@@ -186,6 +186,67 @@ fn accuracy_suggestions_and_the_map_follow_the_labels() {
     assert_eq!(served.get("/api/map/prediction").body.len(), 60);
     assert!(state["progress"]["variance_left"].as_f64().unwrap() < 1.0);
     assert!(state["progress"]["stop"]["next_ten"].as_f64().is_some());
+}
+
+#[test]
+fn columns_of_the_pool_colour_the_map() {
+    let place = tempfile::tempdir().unwrap();
+    let served = Served::start(&place.path().join("run"), table(place.path()));
+    assert_eq!(served.get("/api/state").json()["columns"], json!(["source", "length"]));
+    let source = served.get("/api/columns?name=source");
+    assert_eq!(source.body, [0, 1, 0, 255, 0]);
+    assert!(source.head.contains(r#"x-legend: {"kind":"categories","names":["web","b\u00fccher"],"others":false}"#));
+    assert_eq!(served.get("/api/columns?name=length").body.len(), 5);
+    for hidden in ["label", "text", "id", "none", "../etc"] {
+        assert_eq!(served.get(&format!("/api/columns?name={hidden}")).status, 404, "{hidden}");
+    }
+}
+
+#[test]
+fn labelled_examples_are_exported_in_a_folder_for_each_class() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("photos");
+    std::fs::create_dir_all(root.join("b")).unwrap();
+    let png = |last: u8| [&b"\x89PNG\r\n\x1a\n"[..], &[last; 40]].concat();
+    for (name, last) in [("one.png", 1), ("b/one.png", 2), ("two.png", 3), ("gone.png", 4)] {
+        std::fs::write(root.join(name), png(last)).unwrap();
+    }
+    let names = ["one.png", "b/one.png", "two.png", "gone.png"];
+    let served = Served::start(&place.path().join("run"), images(&root, &names));
+    std::fs::remove_file(root.join("gone.png")).unwrap();
+    assert_eq!(served.post("/api/classes", &json!({"name": "../c"})).status, 200);
+    for (row, class) in ["a", "a", "../c", "a"].into_iter().enumerate() {
+        assert_eq!(served.post("/api/labels", &json!({"rows": [row], "label": class})).status, 200);
+    }
+    let archive = served.get("/api/export?format=folders");
+    assert!(archive.head.contains("labels.zip"));
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(archive.body)).unwrap();
+    let mut found: Vec<String> = archive.file_names().map(|name| name.unwrap().into_owned()).collect();
+    found.sort();
+    assert_eq!(found, ["_c/image-2.png", "a/image-0.png", "a/image-1.png", "not-readable.txt"]);
+    let mut second = Vec::new();
+    archive.by_name("a/image-1.png").unwrap().read_to_end(&mut second).unwrap();
+    assert_eq!(second, png(2));
+    assert_eq!(served.post("/api/labels", &json!({"rows": [9], "label": "a"})).status, 422);
+}
+
+#[test]
+fn targets_name_the_answers_that_told_most_about_them() {
+    let run = tempfile::tempdir().unwrap();
+    let served = Served::start(run.path(), texts(60));
+    let asked = served.next_id();
+    label(&served, &asked, "a");
+    let mut served_by = json!([]);
+    for _ in 0..200 {
+        let state = served.get("/api/state").json();
+        served_by = state["progress"]["targets"][0]["served_by"].clone();
+        if served_by[0].is_object() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(format!("row-{}", served_by[0]["row"]), asked);
+    assert!(served_by[0]["share"].as_f64().unwrap() > 0.0);
 }
 
 #[test]
