@@ -24,6 +24,8 @@ mod interrupt;
 #[cfg(feature = "label")]
 mod label;
 mod manual;
+#[cfg(feature = "train")]
+mod picture;
 mod refusal;
 mod rules;
 mod select;

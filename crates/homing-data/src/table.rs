@@ -42,7 +42,16 @@ fn read(path: &Path, options: &OpenOptions) -> Result<NamedExamples> {
         (None, None) => vec![String::new(); rows],
     };
     let ids = pool.ids().map_or_else(|| (0..rows).map(|row| row.to_string()).collect(), <[String]>::to_vec);
-    Ok(NamedExamples { inputs: Inputs::pool(pool), labels, ids })
+    let texts = texts(&pool)?;
+    Ok(NamedExamples { inputs: Inputs::pool(pool), labels, ids, texts })
+}
+
+/// Returns the texts of a pool that has a column of texts.
+fn texts(pool: &Pool) -> Result<Vec<String>> {
+    let Some(column) = pool.text_column() else { return Ok(Vec::new()) };
+    let rows: Vec<usize> = (0..pool.rows()).collect();
+    let values = pool.values(&[column.to_owned()], &rows)?;
+    Ok(rows.into_iter().map(|row| values.text(0, row).unwrap_or_default()).collect())
 }
 
 /// Opens the pool at `path` with its labels, which are in the requested column or in one with a usual name.

@@ -17,7 +17,7 @@ pub enum EncoderChoice {
     Found,
     /// A built-in encoder, even if the pool has embeddings.
     BuiltIn,
-    /// The model at this path: a folder in the layout of Hugging Face.
+    /// The model at this path: a folder in the layout of Hugging Face, or an ONNX file.
     Model(PathBuf),
 }
 
@@ -134,8 +134,15 @@ impl Session {
 
     fn encode(&mut self, path: &Path, options: &ReadOptions, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
         let (table, items) = items::open(path, options)?;
+        let values = self.embed(&items, path, progress)?;
+        let dim = self.encoder().map_or(0, Encoder::dim);
+        Ok(Opened { pool: table.with_embeddings(values, dim)?, items: Some(items) })
+    }
+
+    /// Embeds items that were found at `path`: [`Encoder::dim`] numbers each. A built-in encoder learns from the first items.
+    pub fn embed(&mut self, items: &Items, path: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Vec<f32>> {
         if matches!(self.state, State::Fresh) {
-            self.state = State::Encoding(match &items {
+            self.state = State::Encoding(match items {
                 Items::Texts(texts) => Box::new(BuiltInTexts::new(texts)),
                 Items::Images(images) => Box::new(BuiltInImages::new(images)?),
             });
@@ -150,7 +157,7 @@ impl Session {
         for start in (0..count).step_by(BLOCK) {
             let rows = start..(start + BLOCK).min(count);
             let key = match &self.cache {
-                Some(cache) => key(&**encoder, &items, rows.clone())?.map(|key| (cache, key)),
+                Some(cache) => key(&**encoder, items, rows.clone())?.map(|key| (cache, key)),
                 None => None,
             };
             let found = key.as_ref().and_then(|(cache, key)| cache.find(key, rows.len(), encoder.dim()));
@@ -160,7 +167,7 @@ impl Session {
                     values.extend(found);
                 }
                 (None, key) => {
-                    let block = encoder.encode(&items, rows.clone())?;
+                    let block = encoder.encode(items, rows.clone())?;
                     if let Some((cache, key)) = key {
                         cache.keep(&key, &block);
                     }
@@ -172,8 +179,7 @@ impl Session {
         if let Some(cache) = self.cache.as_ref().filter(|_| encoder.fingerprint().is_some()) {
             cache.prune();
         }
-        let pool = table.with_embeddings(values, encoder.dim())?;
-        Ok(Opened { pool, items: Some(items) })
+        Ok(values)
     }
 }
 

@@ -47,8 +47,16 @@ pub struct RunOptions {
     data: Option<PathBuf>,
     #[command(flatten)]
     open: DataOptions,
+    /// Encoder of texts or images, whose embeddings the network learns from: a folder with a model in the layout of Hugging Face,
+    /// an .onnx file, or built-in; by default, texts are embedded by the built-in encoder, and images are used as they are.
+    #[arg(long, value_name = "MODEL", help_heading = "Data")]
+    encoder: Option<PathBuf>,
+    /// Column of the texts or of the paths of images; found automatically if it has a usual name, such as text or path.
+    #[arg(long, value_name = "NAME", help_heading = "Data")]
+    text_column: Option<String>,
     /// Labels of the pool: a file with one label per row, a CSV table with the columns id (or index) and label, or the folder of
-    /// a run of `homing label`; the labels may be incomplete; the run stops when a pick has no label, and you can add it and resume.
+    /// a run of `homing label`. If labels of picks are missing, the run lists these rows in the file to-label.csv of its folder;
+    /// fill it in and resume. The table need not exist yet.
     #[arg(long, value_name = "FILE", conflicts_with = "ask", help_heading = "Data")]
     labels: Option<PathBuf>,
     /// Ask a person at the terminal for each label and offer the classes of --task.
@@ -119,7 +127,8 @@ struct ChoosingOptions {
     /// Rule that chooses the rows; `homing rules` lists all rules.
     #[arg(long, default_value = "itl")]
     rule: String,
-    /// Rules to compare with, separated by commas, or none; the default is random, or none with --ask.
+    /// Rules to compare with, separated by commas, or none; the default is random if the data have the labels, and none with
+    /// --labels or --ask, because every rule asks for labels of its own.
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     against: Option<Vec<String>>,
     /// Number of rounds, each of which chooses, labels and fine-tunes.
@@ -213,6 +222,8 @@ impl DataOptions {
             size: self.size,
             label_column: self.label_column.clone(),
             embedding_column: self.embedding_column.clone(),
+            encoder: None,
+            text_column: None,
         }
     }
 }
@@ -234,11 +245,12 @@ impl RunOptions {
             Some(path) => LabelSource::File(label_table(path)?),
             None => LabelSource::Data,
         };
-        let random = || if labels == LabelSource::Person { Vec::new() } else { vec!["random".to_owned()] };
+        let random = || if labels == LabelSource::Data { vec!["random".to_owned()] } else { Vec::new() };
         let against = self.choosing.against.clone().unwrap_or_else(random);
         let against = against.iter().filter(|rule| *rule != "none").map(|rule| rule.parse::<NamedStrategy>());
+        let data = self.open.spec(self.data.clone().unwrap_or_default());
         let spec = RunSpec {
-            data: self.open.spec(self.data.clone().unwrap_or_default()),
+            data: DataSpec { encoder: self.encoder.clone(), text_column: self.text_column.clone(), ..data },
             task: self.task.spec(),
             rule: self.choosing.rule.parse()?,
             against: against.collect::<Result<_, _>>()?,

@@ -3,6 +3,7 @@
 mod arguments;
 mod cell;
 mod command;
+mod encoded;
 mod open;
 mod person;
 mod report;
@@ -14,7 +15,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use homing_pool::Paths;
 use homing_report::plots::Section;
-use homing_train::{Error, LabelSource, RunData, RunEvent, RunFolder, RunPlan, RunResults, RunSpec};
+use homing_train::{Error, LabelSource, LessonEnd, RunData, RunEvent, RunFolder, RunPlan, RunResults, RunSpec};
 
 pub use arguments::{Arguments, DataOptions, parse};
 pub use cell::prepare;
@@ -73,9 +74,21 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Starts a new run in a folder of its own. All checks come before anything is written.
 fn start(path: &Path, arguments: &Arguments, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunData)> {
-    let spec = arguments.run_options.spec()?.rooted()?;
+    let mut spec = arguments.run_options.spec()?.rooted()?;
     spec.reads().fold(Paths::new(), Paths::reads).writes("--run", path).check()?;
     let data = open_run(&spec)?;
+    if let LessonEnd::ValidationDrops { max_epochs, .. } = spec.learning.until
+        && data.waits_for_labels(&spec)
+        && data.split(&spec, spec.seed)?.problem().valid.is_none()
+    {
+        // Nobody has labels yet that could say when to stop.
+        spec.learning.until = LessonEnd::Epochs(max_epochs);
+        if !arguments.quiet {
+            terminal::note(format_args!(
+                "Without labelled validation examples, each round trains for {max_epochs} epochs (--epochs sets another number)."
+            ));
+        }
+    }
     let hashes = data.fingerprint(&spec)?;
     cell::check(cell, &spec, &data, &hashes)?;
     spec.check_with(&data)?;

@@ -68,7 +68,7 @@ pub fn run(
             }
             progress(RunEvent::Opened { rounds: run.rounds().len() });
             let mut learner = data.learner(spec)?;
-            let mut own = data.oracle(spec);
+            let mut own = data.oracle(spec, folder)?;
             let oracle: &mut dyn Oracle = match &mut own {
                 Some(own) => &mut **own,
                 None => person,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use homing_train::{
     Answer, Candidates, ChoosingSettings, EmbeddingKind, Error, KnownLabels, LearningSettings, LessonEnd,
-    NamedStrategy, Oracle, Problem, RoundRecord, RuleRun, Settings, Sigma, fine_tune,
+    NamedStrategy, Oracle, Problem, Question, RoundRecord, RuleRun, Settings, Sigma, fine_tune,
 };
 
 use crate::files::files;
@@ -91,9 +91,9 @@ impl World {
 struct FailingOracle<'a>(KnownLabels<'a>, usize);
 
 impl Oracle for FailingOracle<'_> {
-    fn label(&mut self, row: usize) -> Result<Answer, Error> {
+    fn label(&mut self, question: &Question<'_>) -> Result<Answer, Error> {
         self.1 = self.1.checked_sub(1).ok_or(Error::NoAnswer)?;
-        self.0.label(row)
+        self.0.label(question)
     }
 }
 
