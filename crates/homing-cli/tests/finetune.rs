@@ -273,7 +273,7 @@ fn a_pool_without_labels_is_labelled_from_a_file() {
         &run,
     ]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("has no label for \"r") && said(&output).contains("--resume"), "{}", said(&output));
+    assert!(said(&output).contains("pick has no label in") && said(&output).contains("--resume"), "{}", said(&output));
     fs::write(path("labels.csv"), labels(&(0..40).collect::<Vec<_>>())).unwrap();
     let output = command(&["--resume", &run]);
     assert!(output.status.success(), "{}", said(&output));

@@ -99,10 +99,10 @@ def _filled(values: Any) -> list[str]:
     return [os.fspath(value) if isinstance(value, (str, os.PathLike)) else "" for value in values]
 
 
-def encoder_for(given: Any, pool: Any) -> Encoder | None:
+def encoder_for(given: Any, pool: Any, column: str | None = None) -> Encoder | None:
     """Returns the encoder that was given, or a built-in one for a pool of texts or images; None if the pool has embeddings."""
     if isinstance(given, Encoder):
         return given
     if given is not None:
         return Encoder(given)
-    return None if strings_of(pool) is None else Encoder()
+    return None if strings_of(pool, column) is None else Encoder()

@@ -38,7 +38,7 @@ class TaskData:
         columns = {name: given.pop(name) for name in Columns.__optional_keys__ if name in given}
         own = {name: columns[name] for name in ("embedding_column",) if name in columns}
         _take_columns(pool, ("groups", "costs", "probabilities"), given, columns)
-        self.encoder = encoder_for(given.pop("encoder", None), pool)
+        self.encoder = encoder_for(given.pop("encoder", None), pool, columns.get("text_column"))
         if self.encoder is not None and not isinstance(pool, Data):
             self.pool = self.encoder._data(pool, columns)
         else:
