@@ -47,7 +47,9 @@ impl Means {
         // Multiplexers swallow graphics.
         let direct = variable("TMUX").is_none() && !term.starts_with("screen");
         match () {
-            () if direct && (variable("KITTY_WINDOW_ID").is_some() || has(&["kitty", "ghostty", "WezTerm"])) => Self::Kitty,
+            () if direct && (variable("KITTY_WINDOW_ID").is_some() || has(&["kitty", "ghostty", "WezTerm"])) => {
+                Self::Kitty
+            }
             () if direct && has(&["sixel", "mlterm", "foot", "contour", "iTerm", "mintty"]) => Self::Sixel,
             () if matches!(&*text("COLORTERM"), "truecolor" | "24bit") => Self::Blocks,
             () => Self::FewColours,
@@ -91,7 +93,8 @@ const CHUNK: usize = 4096;
 
 fn kitty(picture: &RgbImage) -> String {
     let data = STANDARD.encode(picture.as_raw());
-    let chunks: Vec<&str> = data.as_bytes().chunks(CHUNK).map(|chunk| std::str::from_utf8(chunk).expect("base64 is ASCII")).collect();
+    let chunks: Vec<&str> =
+        data.as_bytes().chunks(CHUNK).map(|chunk| std::str::from_utf8(chunk).expect("base64 is ASCII")).collect();
     let mut out = String::with_capacity(data.len() + 32 * chunks.len());
     for (at, chunk) in chunks.iter().enumerate() {
         let more = u8::from(at + 1 < chunks.len());

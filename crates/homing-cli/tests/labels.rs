@@ -88,7 +88,10 @@ fn what_is_wrong_with_a_file_of_labels_is_said_with_its_line() {
     refused(&run(folder.path(), "labels.csv").args(["--task", "a,b"]).output().unwrap(), &["line 2", "is not UTF-8"]);
     // An empty or blank label counts as missing.
     let output = labels(folder.path(), "\u{feff}id,label\nr1,a\nr2, \nr3,\n");
-    refused(&output, &["no label in ", "labels.csv and can be labelled in ", "to-label.csv; fill in the column label there"]);
+    refused(
+        &output,
+        &["no label in ", "labels.csv and can be labelled in ", "to-label.csv; fill in the column label there"],
+    );
 }
 
 /// Fills in a label for each row of `to-label.csv` that has none.
@@ -169,7 +172,18 @@ fn every_row_of_an_unlabelled_pool_may_be_picked() {
     fs::write(path("labels.csv"), format!("id,label\n{labels}")).unwrap();
     let mut command = homing();
     command.current_dir(folder.path()).args(["finetune", "pool.csv", "--targets", "targets.csv", "--task", "a,b"]);
-    command.args(["--labels", "labels.csv", "--rounds", "1", "--picks-per-round", "10", "--epochs", "1", "--run", "run"]);
+    command.args([
+        "--labels",
+        "labels.csv",
+        "--rounds",
+        "1",
+        "--picks-per-round",
+        "10",
+        "--epochs",
+        "1",
+        "--run",
+        "run",
+    ]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(fs::read_to_string(path("run/picks.csv")).unwrap().lines().count(), 11);

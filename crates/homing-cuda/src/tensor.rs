@@ -60,7 +60,8 @@ impl Layout {
         let tiles = count.div_ceil(STEP);
         let most = TILES[TILES.len() - 1];
         let each = tiles.div_ceil(tiles.div_ceil(most).max(1));
-        let kind = TILES.iter().position(|&own| own >= each).expect("each block has at most as many tiles as the largest");
+        let kind =
+            TILES.iter().position(|&own| own >= each).expect("each block has at most as many tiles as the largest");
         Self { kind, blocks: tiles.div_ceil(TILES[kind]) }
     }
 

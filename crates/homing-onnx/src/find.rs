@@ -106,7 +106,8 @@ mod tests {
         let on_path = make("libraries", NAME);
         let search = |set: &[(&str, &str)], package: Option<&str>| {
             let value = |name: &str| set.iter().find(|(other, _)| *other == name).map(|(_, value)| value.to_string());
-            let place = |value: String| if value.starts_with('/') { value.into() } else { folder.path().join(value).into() };
+            let place =
+                |value: String| if value.starts_with('/') { value.into() } else { folder.path().join(value).into() };
             found(|name| value(name).map(place), || package.map(|package| folder.path().join(package)))
         };
         let venv = ("VIRTUAL_ENV", "venv");

@@ -34,7 +34,9 @@ pub fn encoder_error(error: homing_encode::Error) -> PyErr {
     let sentence = error.phrase(encoder_words);
     match error {
         homing_encode::Error::Pool(error) => pool_error(error),
-        homing_encode::Error::NoRuntime { .. } | homing_encode::Error::Runtime { .. } => PyRuntimeError::new_err(sentence),
+        homing_encode::Error::NoRuntime { .. } | homing_encode::Error::Runtime { .. } => {
+            PyRuntimeError::new_err(sentence)
+        }
         _ => PyValueError::new_err(sentence),
     }
 }
@@ -127,7 +129,8 @@ fn encoder_words(remedy: EncodeRemedy) -> String {
 #[pyo3(name = "_refusals")]
 pub fn refusals() -> Vec<String> {
     let core = homing::Error::examples().into_iter().map(|error| error.phrase(words));
-    let own = |error: &homing_encode::Error| !matches!(error, homing_encode::Error::Pool(_) | homing_encode::Error::Data(_));
+    let own =
+        |error: &homing_encode::Error| !matches!(error, homing_encode::Error::Pool(_) | homing_encode::Error::Data(_));
     let encoders = homing_encode::Error::examples().into_iter().filter(own).map(|error| error.phrase(encoder_words));
     let pools = homing_pool::Error::examples().into_iter().map(|error| error.phrase(pool_words));
     core.chain(pools).chain(encoders).collect()

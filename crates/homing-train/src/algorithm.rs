@@ -212,7 +212,9 @@ pub fn fine_tune(
                 break;
             }
             let start = Instant::now();
-            let Some(more) = choose(problem, settings, learner, run, &Batch { number, picks: &picks, count })? else { break };
+            let Some(more) = choose(problem, settings, learner, run, &Batch { number, picks: &picks, count })? else {
+                break;
+            };
             choosing += start.elapsed();
             let answered = picks.len();
             picks.extend(more);

@@ -135,7 +135,9 @@ impl fmt::Display for Remedy {
             Self::RenamePath => "rename it",
             Self::RenameClass => "rename one of them",
             Self::RenameClassOrLabelInFile => "rename it, or give the labels in a file",
-            Self::AddLabels => "fill in the column label there, with skip for rows to leave out, and resume the run in the same folder",
+            Self::AddLabels => {
+                "fill in the column label there, with skip for rows to leave out, and resume the run in the same folder"
+            }
             Self::ResumeLater => "resume the run in the same folder, which keeps the answers so far",
             Self::LabelByRow => "label by row number, in a column index instead of id",
             Self::CorrectLine => "correct the line, or remove it",

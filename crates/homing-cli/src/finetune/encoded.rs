@@ -18,7 +18,9 @@ pub fn needs_encoder(spec: &DataSpec) -> bool {
     let has_no_numbers = || {
         let columns = ReadOptions::default().embedding(spec.embedding_column.clone()).blank_labels(true);
         let columns = columns.label(spec.label_column.clone());
-        path.is_file() && Format::of(path).is_ok() && matches!(Pool::open(path, &columns), Err(PoolError::NoEmbedding { .. }))
+        path.is_file()
+            && Format::of(path).is_ok()
+            && matches!(Pool::open(path, &columns), Err(PoolError::NoEmbedding { .. }))
     };
     spec.encoder.is_some() || are_lines || has_no_numbers()
 }
@@ -53,7 +55,8 @@ impl EncodedReader<'_> {
             None => (path.to_owned(), None),
         };
         let examples = self.examples(&train, options)?;
-        let tests = test.map(|test| self.examples(&test, &OpenOptions { labels: None, ..options.clone() })).transpose()?;
+        let tests =
+            test.map(|test| self.examples(&test, &OpenOptions { labels: None, ..options.clone() })).transpose()?;
         Ok(Data::with_named_classes(path, examples, tests)?)
     }
 
@@ -76,7 +79,8 @@ impl EncodedReader<'_> {
             Ok(rows.iter().map(|&row| values.text(0, row).unwrap_or_default()).collect())
         };
         let names = pool.choose_columns(&ColumnChoice::All)?;
-        let usual = || LABEL_NAMES.iter().find(|usual| names.iter().any(|name| name == *usual)).map(|&name| name.to_owned());
+        let usual =
+            || LABEL_NAMES.iter().find(|usual| names.iter().any(|name| name == *usual)).map(|&name| name.to_owned());
         let labels = match (&options.labels, options.label_column.clone().or_else(usual)) {
             (Some(file), _) => read_column(file, options.label_column.as_deref())?,
             (None, Some(name)) => column(&name)?,

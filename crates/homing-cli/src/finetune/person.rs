@@ -120,7 +120,10 @@ impl<'a> Answers<'a> {
         {
             let most = self.offered.len();
             let chosen = number.checked_sub(1).and_then(|at| self.offered.get(at));
-            return chosen.map_or_else(|| Err(format!("there is no class {number}; type a number from 1 to {most}")), |&at| class(at));
+            return chosen.map_or_else(
+                || Err(format!("there is no class {number}; type a number from 1 to {most}")),
+                |&at| class(at),
+            );
         }
         let begins = |at: &usize| {
             !typed.is_empty() && self.classes[*at].trim().to_lowercase().starts_with(&typed.to_lowercase())
@@ -189,7 +192,9 @@ mod tests {
         ] {
             assert_eq!(answers.understand(typed), Err(reason.to_owned()));
         }
-        assert!(answers.understand("").is_err() && answers.understand("x").unwrap_err().contains("there is no class \"x\""));
+        assert!(
+            answers.understand("").is_err() && answers.understand("x").unwrap_err().contains("there is no class \"x\"")
+        );
     }
 
     #[test]

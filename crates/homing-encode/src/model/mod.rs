@@ -30,7 +30,8 @@ pub(crate) fn open(folder: &Path) -> Result<Box<dyn Encoder>> {
         return onnx::open(folder);
     }
     if !folder.is_dir() {
-        let detail = "it is not a folder; give a folder with a model in the layout of Hugging Face, an .onnx file, or built-in";
+        let detail =
+            "it is not a folder; give a folder with a model in the layout of Hugging Face, an .onnx file, or built-in";
         let detail = detail.to_owned();
         return Err(Error::Model { path: folder.to_owned(), detail });
     }

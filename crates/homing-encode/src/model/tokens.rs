@@ -38,7 +38,8 @@ pub(super) fn open_tokenizer(folder: &Path, longest: usize, words: Option<usize>
 /// Returns the tokens of texts, each with `prompt` before it.
 pub(super) fn of_texts(tokenizer: &Tokenizer, prompt: &str, texts: &[String]) -> Result<Vec<Vec<u32>>> {
     let unread = |error: tokenizers::Error| Error::Tokens { detail: error.to_string() };
-    let tokens = |text: &String| Ok(tokenizer.encode_fast(format!("{prompt}{text}"), true).map_err(unread)?.get_ids().to_vec());
+    let tokens =
+        |text: &String| Ok(tokenizer.encode_fast(format!("{prompt}{text}"), true).map_err(unread)?.get_ids().to_vec());
     texts.par_iter().map(tokens).collect()
 }
 

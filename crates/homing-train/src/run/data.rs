@@ -52,7 +52,7 @@ impl RunData {
     pub fn new(
         spec: &RunSpec,
         mut data: Data,
-        targets: Option<Dataset>,
+        mut targets: Option<Dataset>,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self> {
         let source = &spec.labels;
@@ -68,6 +68,12 @@ impl RunData {
         {
             let [targets, pool] = [targets, &data.train].map(|part| part.inputs.shape().to_vec());
             return Err(Error::TargetShape { targets, pool });
+        }
+        if let Some((means, spread)) = data.train.inputs.unlike_spread() {
+            // A network hardly learns from columns in different units.
+            for part in [Some(&mut data.train), data.test.as_mut(), targets.as_mut()].into_iter().flatten() {
+                part.inputs = part.inputs.standardized(&means, &spread)?;
+            }
         }
         if targets.is_none() && spec.task.classes.is_none() {
             return Err(Error::NoTask);

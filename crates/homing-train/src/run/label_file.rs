@@ -205,9 +205,11 @@ pub(super) fn labels(path: &Path, data: &Dataset) -> Result<Vec<Option<Answer>>>
             (&[row], Some(answer)) if row < labels.len() => {
                 match labels[row].replace(answer).filter(|&before| before != answer) {
                     None => continue,
-                    Some(before) => {
-                        LabelFault::TwoLabels { key: key.clone(), label: label.clone(), before: label_of(before, &data.classes) }
-                    }
+                    Some(before) => LabelFault::TwoLabels {
+                        key: key.clone(),
+                        label: label.clone(),
+                        before: label_of(before, &data.classes),
+                    },
                 }
             }
             (&[row], None) if row < labels.len() => {

@@ -269,11 +269,10 @@ fn an_answer_can_be_taken_back() {
         (rounds[0].picks.clone(), script.asked)
     };
     let (usual, asked) = go(&[]);
-    assert_eq!(asked.iter().map(|&(_, number, count, round)| (number, count, round)).collect::<Vec<_>>(), [
-        (1, 3, 1),
-        (2, 3, 1),
-        (3, 3, 1)
-    ]);
+    assert_eq!(
+        asked.iter().map(|&(_, number, count, round)| (number, count, round)).collect::<Vec<_>>(),
+        [(1, 3, 1), (2, 3, 1), (3, 3, 1)]
+    );
     // The first answer cannot be taken back further. A wrong answer and a wrong skip are corrected.
     let (first, second, third) = (usual[0].row, usual[1].row, usual[2].row);
     let (picks, asked) = go(&[Answer::Undo, Answer::Class(5), Answer::Undo]);

@@ -47,7 +47,8 @@ impl OnnxImages {
         let named = config.as_ref().and_then(|config| config.find_size("image_size"));
         let side = input.fixed(height).or(named).unwrap_or(SIDE);
         let preprocessing = Preprocessing::open(&model.folder, side)?;
-        let made = preprocessing.apply(homing_data::RgbPixels { width: side, height: side, pixels: vec![0; 3 * side * side] });
+        let made =
+            preprocessing.apply(homing_data::RgbPixels { width: side, height: side, pixels: vec![0; 3 * side * side] });
         for (axis, found) in [(height, made.0), (width, made.1)] {
             if let Some(expected) = input.fixed(axis).filter(|&expected| expected != found) {
                 return Err(model.wrong(format!(

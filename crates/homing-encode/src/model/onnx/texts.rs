@@ -39,18 +39,29 @@ impl OnnxTexts {
                 return Err(model.wrong(format!("its input {} is not of whole numbers", input.name)));
             }
             if meaning(input).is_none() {
-                return Err(model.wrong(format!("its input {} is not known; export the encoder of texts alone", input.name)));
+                return Err(
+                    model.wrong(format!("its input {} is not known; export the encoder of texts alone", input.name))
+                );
             }
         }
         let config = model.config()?;
         let size = |name: &str| config.as_ref().and_then(|config| config.find_size(name));
         // RoBERTa and its relatives count positions from behind the padding.
-        let unused = if config.as_ref().and_then(|config| config.text("model_type")).is_some_and(|family| family.contains("roberta")) { 2 } else { 0 };
+        let unused = if config
+            .as_ref()
+            .and_then(|config| config.text("model_type"))
+            .is_some_and(|family| family.contains("roberta"))
+        {
+            2
+        } else {
+            0
+        };
         let positions = size("max_position_embeddings").map_or(LONGEST, |most| most.saturating_sub(unused).max(1));
         let fixed = model.inputs.iter().find(|input| input.name == TOKENS).and_then(|input| input.fixed(1));
         let tokenizer = open_tokenizer(&model.folder, fixed.unwrap_or(positions), size("vocab_size"))?;
         let padding = config.as_ref().and_then(|config| config.value().get("pad_token_id")?.as_i64());
-        let padding = padding.or_else(|| ["[PAD]", "<pad>"].iter().find_map(|token| tokenizer.token_to_id(token)).map(i64::from));
+        let padding =
+            padding.or_else(|| ["[PAD]", "<pad>"].iter().find_map(|token| tokenizer.token_to_id(token)).map(i64::from));
         let output = model.output(&["sentence_embedding", "token_embeddings", "last_hidden_state"])?;
         if output.place == Place::Places {
             return Err(model.wrong(format!("its output {} has 4 dimensions", output.name)));
@@ -84,12 +95,7 @@ impl OnnxTexts {
 }
 
 /// Runs a model on sequences of tokens, which are filled up to the same length.
-fn run(
-    model: &OnnxModel,
-    padding: i64,
-    output: &ChosenOutput,
-    sequences: &[&[u32]],
-) -> Result<(Vec<usize>, Vec<f32>)> {
+fn run(model: &OnnxModel, padding: i64, output: &ChosenOutput, sequences: &[&[u32]]) -> Result<(Vec<usize>, Vec<f32>)> {
     let tokens = model.inputs.iter().find(|input| input.name == TOKENS).expect("it was found before");
     let longest = sequences.iter().map(|tokens| tokens.len()).max().unwrap_or(0).max(1);
     let length = tokens.fixed(1).unwrap_or(longest);
@@ -119,7 +125,6 @@ enum Meaning {
     Token,
     IsToken,
     Kind,
-
 }
 
 impl Meaning {
@@ -172,4 +177,3 @@ impl Encoder for OnnxTexts {
         Ok(out)
     }
 }
-
