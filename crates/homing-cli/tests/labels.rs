@@ -149,6 +149,19 @@ fn missing_labels_are_listed_and_filled_in_there() {
     let given: Vec<&str> = picks.lines().skip(1).map(|line| line.split(',').nth(6).unwrap()).collect();
     assert_eq!((given.len(), given.iter().filter(|label| label.is_empty()).count()), (7, 1), "{picks}");
     assert!(!path("run/random-0").exists(), "a comparison would cost labels");
+    // The network classifies new rows.
+    let predict = |data: &str, out: &str| {
+        homing().current_dir(folder.path()).args(["predict", "run", data, "--out", out]).output().unwrap()
+    };
+    let output = predict("pool.csv", "predictions.csv");
+    assert!(output.status.success() && said(&output).contains("Wrote the classes of 40 examples"), "{}", said(&output));
+    let table = fs::read_to_string(path("predictions.csv")).unwrap();
+    assert!(table.starts_with("id,text,label,probability\nr0,\"text 0, in full\","), "{table}");
+    let right = |(row, line): &(usize, &str)| line.rsplit(',').nth(1).unwrap() == ["a", "b"][row % 2];
+    assert!(table.lines().skip(1).enumerate().filter(right).count() > 30, "{table}");
+    refused(&predict("run", "p.csv"), &["is not a data set that can be read"]);
+    refused(&predict("pool.csv", "pool.csv"), &["pool.csv"]);
+    assert!(fs::read_to_string(path("pool.csv")).unwrap().starts_with("id,text,x,y\n"));
 }
 
 #[test]

@@ -55,8 +55,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "NAME", help_heading = "Data")]
     text_column: Option<String>,
     /// Labels of the pool: a file with one label per row, a CSV table with the columns id (or index) and label, or the folder of
-    /// a run of `homing label`. If labels of picks are missing, the run lists these rows in the file to-label.csv of its folder;
-    /// fill it in and resume. The table need not exist yet.
+    /// a run of `homing label`; the table may be incomplete or not exist yet: the run then lists the picks to label in the file
+    /// to-label.csv of its folder, which you fill in before you resume.
     #[arg(long, value_name = "FILE", conflicts_with = "ask", help_heading = "Data")]
     labels: Option<PathBuf>,
     /// Ask a person at the terminal for each label and offer the classes of --task.

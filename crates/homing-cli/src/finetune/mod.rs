@@ -20,10 +20,9 @@ use homing_train::{Error, LabelSource, LessonEnd, RunData, RunEvent, RunFolder, 
 pub use arguments::{Arguments, DataOptions, parse};
 pub use cell::prepare;
 pub use command::{typed, words as process_words};
-pub use open::{map_progress, open_data};
+pub use open::{map_progress, open_data, open_run};
 pub use summary::{table_of, with_error};
 
-use open::open_run;
 use person::Person;
 
 use crate::terminal::Bar;

@@ -65,10 +65,11 @@ def strip(path):
 
 if __name__ == "__main__":
     batch, length = torch.export.Dim("batch", min=1, max=4096), torch.export.Dim("length", min=2, max=40)
-    ids = torch.ones(2, 7, dtype=torch.int64)
+    ids, mask = torch.full((2, 7), 5), torch.tensor([[1] * 5 + [0] * 2, [1] * 7])
     by_token = {0: batch, 1: length}
     for name in ["bert", "roberta"]:
-        export(name, Texts, (ids, ids), ["input_ids", "attention_mask"], (by_token, by_token))
+        # Two tensors: the exporter would take one tensor for one input.
+        export(name, Texts, (ids, mask), ["input_ids", "attention_mask"], (by_token, by_token))
     golden = json.loads((HERE / "golden.json").read_text())
     side = golden["vit"]["side"]
     export("vit", Images, (torch.zeros(2, 3, side, side),), ["pixel_values"], ({0: batch},))

@@ -154,6 +154,6 @@ impl RunResults {
     pub fn network(&self, folder: &Path) -> PathBuf {
         let (rule, rounds) = &self.rules[0];
         let seed = rounds.first().map_or(0, |result| result.seed);
-        folder.join(super::rule_folder(rule, seed)).join("model.safetensors")
+        super::network_path(folder, rule, seed)
     }
 }
