@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use homing_pool::{Paths, check_writable};
-use homing_train::{RunFolder, RunPlan};
+use homing_train::{RunFolder, RunPlan, RunSpec};
 
 use crate::finetune::open_run;
 use crate::terminal::{self, grouped};
@@ -39,10 +39,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let read = [run, data].into_iter().filter(|path| path.exists());
     read.fold(Paths::new(), |paths, path| paths.reads(&**path)).writes("--out", &**out).check()?;
     check_writable(out)?;
+    let finished = |spec: &RunSpec| run.join(format!("{}-{}", spec.rule, spec.seed)).join("model.safetensors").exists();
     let (folder, RunPlan { run: mut spec, .. }) = RunFolder::resume(run, Duration::ZERO)?;
+    if !finished(&spec) {
+        bail!("the run in {} is not finished; continue it with `homing finetune --resume`", run.display());
+    }
     // The examples are read and prepared like the targets of the run.
     spec.task.targets = Some(data.clone());
-    let count = open_run(&spec)?.write_predictions(&spec, folder.path(), out)?;
+    let count = open_run(&spec, *quiet)?.write_predictions(&spec, folder.path(), out)?;
     if !quiet {
         writeln!(terminal::stdout(), "Wrote the classes of {} examples to {}.", grouped(count), out.display())?;
     }

@@ -62,7 +62,7 @@ def test_images_are_embedded_from_their_paths(files):
     encoder = homing.Encoder()
     found = encoder.encode(paths)
     assert found.shape[0] == 6
-    picks = homing.select(pd.DataFrame({"path": map(str, paths)}), [str(paths[1])], 2, encoder=encoder)
+    picks = homing.select(pd.DataFrame({"path": [str(path) for path in paths]}), [str(paths[1])], 2, encoder=encoder)
     assert picks.indices[0] == 1
 
 

@@ -205,9 +205,7 @@ pub fn fine_tune(
         }
         loop {
             label(&mut picks, number, per_round, oracle, run)?;
-            // Other rows take the place of those that were skipped.
-            let skipped = picks.iter().filter(|pick| pick.label.is_none()).count();
-            let count = skipped.min(per_round - (picks.len() - skipped));
+            let count = replacements(&picks, per_round);
             if count == 0 {
                 break;
             }
@@ -229,6 +227,15 @@ pub fn fine_tune(
         after(&round, timing).map_err(Error::io(run.folder()))?;
     }
     run.finish()
+}
+
+/// Returns how many rows are chosen to take the place of those that were skipped: so many that enough of them are probably
+/// labelled, if as large a share is skipped as before. Those that are not needed are dropped.
+fn replacements(picks: &[LabelledPick], per_round: usize) -> usize {
+    const MOST: usize = 4;
+    let labelled = picks.iter().filter(|pick| pick.label.is_some()).count();
+    let lacking = (picks.len() - labelled).min(per_round - labelled);
+    (lacking * picks.len()).div_ceil(labelled.max(1)).min(MOST * lacking)
 }
 
 /// The part of a batch that is chosen next.

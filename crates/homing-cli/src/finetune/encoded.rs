@@ -26,12 +26,12 @@ pub fn needs_encoder(spec: &DataSpec) -> bool {
 }
 
 /// Opens the data and the targets of a run, and embeds both.
-pub fn open(spec: &RunSpec, options: &OpenOptions) -> Result<(Data, Option<Dataset>)> {
+pub fn open(spec: &RunSpec, options: &OpenOptions, quiet: bool) -> Result<(Data, Option<Dataset>)> {
     if options.size.is_some() || options.embedding.is_some() {
         bail!("--size and --embedding-column are for data that are used as they are; leave them out with an encoder");
     }
     let session = Session::new(EncoderChoice::named(spec.data.encoder.as_deref()))?.with_cache(Cache::usual());
-    let mut reader = EncodedReader { session, spec: &spec.data, quiet: false };
+    let mut reader = EncodedReader { session, spec: &spec.data, quiet };
     let data = reader.data(&spec.data.path, options)?;
     let bare = OpenOptions { labels: None, ..options.clone() };
     let targets = spec.task.targets.as_deref().map(|path| reader.data(path, &bare)).transpose()?;

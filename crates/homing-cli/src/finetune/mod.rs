@@ -34,10 +34,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         interrupt::end_with_input();
     }
     let (folder, spec, data) = match (&arguments.resume, &arguments.run) {
-        (Some(path), _) => resume(path, cell)?,
+        (Some(path), _) => resume(path, arguments.quiet, cell)?,
         (None, Some(path)) => start(path, arguments, cell).or_else(|error| match cell {
             // An experiment that was killed a moment ago has started this cell.
-            Some(_) if RunFolder::holds_run(path) => resume(path, cell),
+            Some(_) if RunFolder::holds_run(path) => resume(path, arguments.quiet, cell),
             _ => Err(error),
         })?,
         (None, None) => bail!("name a folder for the run with --run"),
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn start(path: &Path, arguments: &Arguments, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunData)> {
     let mut spec = arguments.run_options.spec()?.rooted()?;
     spec.reads().fold(Paths::new(), Paths::reads).writes("--run", path).check()?;
-    let data = open_run(&spec)?;
+    let data = open_run(&spec, arguments.quiet)?;
     if let LessonEnd::ValidationDrops { max_epochs, .. } = spec.learning.until
         && data.waits_for_labels(&spec)
         && data.split(&spec, spec.seed)?.problem().valid.is_none()
@@ -96,11 +96,11 @@ fn start(path: &Path, arguments: &Arguments, cell: Option<&str>) -> Result<(RunF
 }
 
 /// Continues a run that was interrupted. Its plan is checked like the arguments of a new run.
-fn resume(path: &Path, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunData)> {
+fn resume(path: &Path, quiet: bool, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunData)> {
     let (folder, RunPlan { run: spec, data: hashes, .. }) = RunFolder::resume(path, cell::patience(cell))?;
     let unfit = || format!("{} cannot be continued, so start a run in another folder", path.display());
     spec.check().with_context(unfit)?;
-    let data = open_run(&spec)?;
+    let data = open_run(&spec, quiet)?;
     let found = data.fingerprint(&spec)?;
     cell::check(cell, &spec, &data, &found)?;
     if found != hashes {
@@ -113,7 +113,7 @@ fn resume(path: &Path, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunDat
 
 /// Runs `spec` in a folder of its own and returns the learning curves.
 pub fn learning(spec: &RunSpec, folder: &Path) -> Result<Section> {
-    let results = run_all(folder, spec, &open_run(spec)?, false)?;
+    let results = run_all(folder, spec, &open_run(spec, false)?, false)?;
     Ok(report::curves(&results))
 }
 

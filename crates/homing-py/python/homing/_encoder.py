@@ -36,7 +36,7 @@ class Encoder:
         table with a column of texts or paths, of lines of text, or of a folder of images."""
         if isinstance(items, (str, os.PathLike)):
             return self._open(items, {}).to_numpy()
-        strings = strings_of(items)
+        strings = strings_of(items, explicit=True)
         if strings is None:
             raise TypeError(f"the items came as {type(items).__name__}; a list of texts, of paths, a table or a path is needed")
         if strings and all(map(_homing.is_image_name, strings)) and all(map(os.path.isfile, strings)):
@@ -60,7 +60,7 @@ class Encoder:
         """Embeds the pool or the targets of a selection."""
         if isinstance(x, (str, os.PathLike)):
             return self._open(x, columns)
-        strings = strings_of(x, columns.get("text_column"))
+        strings = strings_of(x, columns.get("text_column"), explicit=True)
         return Data.array(self.encode(x if strings is None else strings))
 
     def __repr__(self) -> str:
@@ -68,30 +68,37 @@ class Encoder:
         return f"<Encoder: {self._core.name or 'built-in'}{size}>"
 
 
-def strings_of(x: Any, column: str | None = None) -> list[str] | None:
-    """Returns the texts or paths in a list, a column or a table without embeddings; None if it holds something else."""
+def strings_of(x: Any, column: str | None = None, *, explicit: bool = False) -> list[str] | None:
+    """Returns the texts or paths in a list, a column or a table; None if it holds something else.
+
+    A table with columns of floats holds embeddings, unless the texts are asked for (`explicit`)."""
     if is_frame(x):
         names = list(map(str, x.columns))
-        usual = [name for name in _homing.item_names() if name in names]
         if column is not None and column not in names:
             raise ValueError(f"there is no column {column!r}; there are {', '.join(names)}")
-        if column is None:
-            if found_lists(x) is not None or all(dtype.kind == "f" for dtype in x.dtypes):
-                return None
-            texts = [name for name in names if _is_text(x[name]) and not _homing.is_usual_column(name) and name not in IDS]
-            column = usual[0] if usual else texts[0] if len(texts) == 1 else None
-        return None if column is None else _filled(x.iloc[:, names.index(column)])
-    is_column = type(x).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "datasets") and not hasattr(x, "columns")
-    if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype.kind in "UO") or is_column:
-        values = x.to_pylist() if hasattr(x, "to_pylist") else list(x)
-        if values and isinstance(values[0], (str, os.PathLike)):
-            return _filled(values)
-    return None
+        if not explicit and (found_lists(x) is not None or any(dtype.kind == "f" for dtype in x.dtypes)):
+            return None
+        usual = [name for name in _homing.item_names() if name in names]
+        texts = [name for name in names if _is_free_text(x, name)]
+        column = column or (usual[0] if usual else texts[0] if len(texts) == 1 else None)
+        return None if column is None else _filled(x[column])
+    is_column = type(x).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "datasets")
+    if not (is_column or isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype.kind in "UO")) or not len(x):
+        return None
+    try:
+        first = x.iloc[0] if hasattr(x, "iloc") else x[0]
+    except Exception:  # tables of some libraries have no first row
+        return None
+    if not isinstance(first.as_py() if hasattr(first, "as_py") else first, (str, os.PathLike)):
+        return None
+    return _filled(x.to_pylist() if hasattr(x, "to_pylist") else list(x))
 
 
-def _is_text(column: Any) -> bool:
-    values = column.dropna()
-    return bool(len(values)) and isinstance(values.iloc[0], str)
+def _is_free_text(table: Any, name: str) -> bool:
+    """Whether a column holds texts that are no ids or labels."""
+    values = table[name].dropna()
+    is_text = bool(len(values)) and isinstance(values.iloc[0], str)
+    return is_text and name not in IDS and not _homing.is_usual_column(name)
 
 
 def _filled(values: Any) -> list[str]:

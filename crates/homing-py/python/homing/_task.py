@@ -48,7 +48,7 @@ class TaskData:
         _take_columns(targets, ("target_probabilities",), given, own)
         self.targets = None
         if targets is not None:
-            if self.encoder is not None and (isinstance(targets, (str, os.PathLike)) or strings_of(targets) is not None):
+            if self.encoder is not None and (isinstance(targets, (str, os.PathLike)) or strings_of(targets, explicit=True) is not None):
                 self.targets = self.encoder._data(targets, {})
             else:
                 self.targets = _inputs.data(targets, "targets", copy=True, columns=own, pool_columns=pool_columns)

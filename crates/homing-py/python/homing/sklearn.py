@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def _refuse_untransformed(selector: TargetedSelector) -> None:
     """Raises an error if a pipeline has transformed X, but not the targets."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         pipeline = frame.f_locals.get("self") if frame.f_globals.get("__name__") == "sklearn.pipeline" else None
         steps = getattr(pipeline, "steps", None)

@@ -71,10 +71,9 @@ impl<'a> History<'a> {
     /// Checks picks of which the first `answered` have an answer. Others have taken the place of those that were skipped.
     fn check_picks(&self, picks: &[LabelledPick], answered: usize) -> Result<(), String> {
         let (most, classes) = (self.settings.choosing.picks_per_round, self.problem.classes.len());
-        let skipped = picks[..answered].iter().filter(|pick| pick.label.is_none()).count();
-        expect(!picks.is_empty() && picks.len() - skipped <= most, || {
-            format!("it has {} picks, but a round has 1 to {most}", picks.len() - skipped)
-        })?;
+        let labelled = picks[..answered].iter().filter(|pick| pick.label.is_some()).count();
+        expect(!picks.is_empty(), || format!("it has 0 picks, but a round has 1 to {most}"))?;
+        expect(labelled <= most, || format!("it has {labelled} labels, but a round has 1 to {most}"))?;
         let mut rows = BTreeSet::new();
         for &LabelledPick { row, label, .. } in picks {
             let open = self.problem.open.binary_search(&row).is_ok();

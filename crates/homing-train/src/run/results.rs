@@ -84,7 +84,8 @@ impl RunResults {
         let (mut share, mut picks) = (TaskShare::default(), 0);
         for round in rounds {
             share.count(round, split);
-            picks += round.picks.len();
+            // Other rows have taken the place of those that were skipped.
+            picks += round.picks.iter().filter(|pick| pick.label.is_some()).count();
             list.push(RoundResult {
                 seed,
                 round: round.round,
