@@ -137,11 +137,11 @@ const LONGEST: usize = 300;
 fn texts(data: &RunData, rule: &str, rows: &[RoundResult]) -> Option<Section> {
     let train = &data.data.train;
     let seed = rows.first().filter(|_| !train.texts.is_empty())?.seed;
-    let mut table = vec![["round", "id", "label", "text"].map(str::to_owned).to_vec()];
+    let mut table = vec![["text", "label", "id", "round"].map(str::to_owned).to_vec()];
     for row in rows.iter().filter(|row| row.seed == seed) {
         for pick in &row.labelled {
             let text = clipped(&train.texts[pick.row], LONGEST);
-            table.push(vec![row.round.to_string(), train.ids[pick.row].clone(), label(data, pick).to_owned(), text]);
+            table.push(vec![text, label(data, pick).to_owned(), train.ids[pick.row].clone(), row.round.to_string()]);
         }
     }
     let count = table.len() - 1;
