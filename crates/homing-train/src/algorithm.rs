@@ -291,10 +291,10 @@ fn choose(
     // (7) The kernel over [S, A′], without forming its matrix.
     let pool = embed(&candidates)?;
     let earlier = run.rounds().iter().flat_map(|round| &round.picks).filter(|_| settings.choosing.condition);
-    // A batch is always conditioned on its own picks.
-    let learned = earlier.chain(batch.picks).filter(|pick| pick.label.is_some());
-    let learned: Vec<usize> = learned.map(|pick| pick.row).collect();
-    let observed = if learned.is_empty() { None } else { Some(embed(&learned)?) };
+    // A batch is always conditioned on its own picks. Of a skipped row it is known that it has none of the classes; otherwise, rows
+    // like it would be picked again and again.
+    let known: Vec<usize> = earlier.chain(batch.picks).map(|pick| pick.row).collect();
+    let observed = if known.is_empty() { None } else { Some(embed(&known)?) };
     let task = Task::new(pool.points()?, target_embeddings.points()?)
         .kernel(embedder.kernel())
         .probabilities(pool.probabilities()?)

@@ -12,7 +12,8 @@ use crate::{Error, Result};
 pub enum Answer {
     /// Its class, counted from 0.
     Class(u32),
-    /// No label. The network does not learn from the example, it is not picked again, and another example takes its place.
+    /// None of the classes. The network does not learn from the example, and another takes its place. Later picks are conditioned
+    /// on it as on a labelled one.
     Skip,
     /// The answer before this one in the same round was wrong, and the question is asked again.
     Undo,
