@@ -137,9 +137,10 @@ struct ChoosingOptions {
     /// Picks per round.
     #[arg(long, value_name = "N", default_value_t = 1)]
     picks_per_round: usize,
-    /// Rows that each round chooses from: all, sample:COUNT or nearest:COUNT.
-    #[arg(long, default_value = "sample:1000")]
-    candidates: String,
+    /// Rows that each round chooses from: all, sample:COUNT or nearest:COUNT; by default sample:1000, and all for the network linear,
+    /// whose embeddings are the rows themselves.
+    #[arg(long, value_name = "ROWS")]
+    candidates: Option<String>,
     /// Targets per round, drawn from all targets; by default, each round uses all of them.
     #[arg(long, value_name = "N")]
     targets_per_round: Option<usize>,
@@ -238,6 +239,11 @@ fn label_table(named: &Path) -> Result<PathBuf> {
 }
 
 impl RunOptions {
+    /// Whether the person has said which rows each round chooses from.
+    pub fn names_candidates(&self) -> bool {
+        self.choosing.candidates.is_some()
+    }
+
     /// Returns the run that was typed, after checking that every setting is in its range.
     pub fn spec(&self) -> Result<RunSpec> {
         let labels = match &self.labels {
@@ -287,7 +293,10 @@ impl ChoosingOptions {
         Ok(ChoosingSettings {
             rounds: self.rounds,
             picks_per_round: self.picks_per_round,
-            candidates: self.candidates.parse()?,
+            candidates: match &self.candidates {
+                Some(typed) => typed.parse()?,
+                None => RunSpec::new("").choosing.candidates,
+            },
             targets_per_round: self.targets_per_round,
             embedding: self.embedding.parse()?,
             sigma,

@@ -15,7 +15,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use homing_pool::Paths;
 use homing_report::plots::Section;
-use homing_train::{Error, LabelSource, LessonEnd, RunData, RunEvent, RunFolder, RunPlan, RunResults, RunSpec};
+use homing_train::{
+    Candidates, Error, LabelSource, LessonEnd, RunData, RunEvent, RunFolder, RunPlan, RunResults, RunSpec,
+};
 
 pub use arguments::{Arguments, DataOptions, parse};
 pub use cell::prepare;
@@ -71,6 +73,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Largest pool of which all rows are candidates by default.
+const MOST_CANDIDATES: usize = 200_000;
+
 /// Starts a new run in a folder of its own. All checks come before anything is written.
 fn start(path: &Path, arguments: &Arguments, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunData)> {
     let mut spec = arguments.run_options.spec()?.rooted()?;
@@ -87,6 +92,10 @@ fn start(path: &Path, arguments: &Arguments, cell: Option<&str>) -> Result<(RunF
                 "Without labelled validation examples, each round trains for {max_epochs} epochs (--epochs sets another number)."
             ));
         }
+    }
+    let is_small = data.data.train.len() <= MOST_CANDIDATES;
+    if cell.is_none() && !arguments.run_options.names_candidates() && data.network.to_string() == "linear" && is_small {
+        spec.choosing.candidates = Candidates::All;
     }
     let hashes = data.fingerprint(&spec)?;
     cell::check(cell, &spec, &data, &hashes)?;
