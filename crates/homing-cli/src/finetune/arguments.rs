@@ -150,7 +150,8 @@ struct ChoosingOptions {
     /// Covariance Σ of the weights: identity, or laplace-diagonal, -kronecker, -damped or -full of the last layer.
     #[arg(long, default_value = "identity")]
     sigma: String,
-    /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm.
+    /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm, and 1 with an encoder, whose
+    /// embeddings are centred and scaled to length 1.
     #[arg(long, value_name = "R")]
     noise_std: Option<f64>,
     /// Whether to condition on the picks of earlier rounds; with =false, each round starts from the prior, as in the paper and

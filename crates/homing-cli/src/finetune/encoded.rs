@@ -11,6 +11,9 @@ use homing_train::{DataSpec, RunSpec};
 
 use crate::files::encoding_progress;
 
+/// Standard deviation of the noise that suits rows of length 1, as in `homing select`.
+pub const NOISE_STD: f64 = 1.0;
+
 /// Whether the data must be embedded: an encoder was named, or the data are texts.
 pub fn needs_encoder(spec: &DataSpec) -> bool {
     let path = &*spec.path;
@@ -31,7 +34,7 @@ pub fn open(spec: &RunSpec, options: &OpenOptions, quiet: bool) -> Result<(Data,
         bail!("--size and --embedding-column are for data that are used as they are; leave them out with an encoder");
     }
     let session = Session::new(EncoderChoice::named(spec.data.encoder.as_deref()))?.with_cache(Cache::usual());
-    let mut reader = EncodedReader { session, spec: &spec.data, quiet };
+    let mut reader = EncodedReader { session, spec: &spec.data, quiet, mean: Vec::new() };
     let data = reader.data(&spec.data.path, options)?;
     let bare = OpenOptions { labels: None, ..options.clone() };
     let targets = spec.task.targets.as_deref().map(|path| reader.data(path, &bare)).transpose()?;
@@ -42,6 +45,8 @@ struct EncodedReader<'a> {
     session: Session,
     spec: &'a DataSpec,
     quiet: bool,
+    /// Mean of the pool's embeddings, once they are known.
+    mean: Vec<f64>,
 }
 
 impl EncodedReader<'_> {
@@ -65,7 +70,9 @@ impl EncodedReader<'_> {
         let items = Items::Images(data.inputs.clone());
         let values = self.session.embed(&items, path, &mut encoding_progress(self.quiet))?;
         let dim = values.len() / data.len().max(1);
-        Ok(Dataset { pictures: Some(data.inputs), inputs: Inputs::rows(dim, values), ..data })
+        let inputs = self
+            .prepared(values.chunks_exact(dim.max(1)).map(|row| row.iter().map(|&value| f64::from(value)).collect()));
+        Ok(Dataset { pictures: Some(data.inputs), inputs, ..data })
     }
 
     /// Embeds the texts, or the images that a table lists.
@@ -93,7 +100,28 @@ impl EncodedReader<'_> {
         let labels = labels.into_iter().map(|label| label.trim().to_owned()).collect();
         let texts = pool.text_column().map(column).transpose()?.unwrap_or_default();
         let ids = pool.ids().map_or_else(|| rows.iter().map(ToString::to_string).collect(), <[String]>::to_vec);
-        Ok(NamedExamples { inputs: Inputs::pool(pool), labels, ids, texts })
+        let inputs = self.prepared(rows.iter().map(|&row| pool.embeddings().row(row)));
+        Ok(NamedExamples { inputs, labels, ids, texts })
+    }
+
+    /// Subtracts the mean of the pool from embeddings and scales them to length 1, as `homing select` does.
+    fn prepared(&mut self, rows: impl ExactSizeIterator<Item = Vec<f64>>) -> Inputs {
+        let count = rows.len();
+        let rows: Vec<Vec<f64>> = rows.collect();
+        let dim = rows.first().map_or(1, Vec::len);
+        if self.mean.is_empty() {
+            self.mean = vec![0.0; dim];
+            for row in &rows {
+                self.mean.iter_mut().zip(row).for_each(|(mean, value)| *mean += value / count as f64);
+            }
+        }
+        let mut values = Vec::with_capacity(count * dim);
+        for row in rows {
+            let centred: Vec<f64> = row.iter().zip(&self.mean).map(|(value, mean)| value - mean).collect();
+            let length = centred.iter().map(|value| value * value).sum::<f64>().sqrt();
+            values.extend(centred.iter().map(|value| if length > 0.0 { (value / length) as f32 } else { 0.0 }));
+        }
+        Inputs::rows(dim, values)
     }
 }
 

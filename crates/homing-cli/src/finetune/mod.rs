@@ -97,6 +97,9 @@ fn start(path: &Path, arguments: &Arguments, cell: Option<&str>) -> Result<(RunF
     if cell.is_none() && !arguments.run_options.names_candidates() && data.network.to_string() == "linear" && is_small {
         spec.choosing.candidates = Candidates::All;
     }
+    if cell.is_none() && spec.choosing.noise_std.is_none() && encoded::needs_encoder(&spec.data) {
+        spec.choosing.noise_std = Some(encoded::NOISE_STD);
+    }
     let hashes = data.fingerprint(&spec)?;
     cell::check(cell, &spec, &data, &hashes)?;
     spec.check_with(&data)?;
