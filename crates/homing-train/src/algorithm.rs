@@ -306,10 +306,12 @@ fn choose(
         .seed(settings.seed_of(RULE, number));
     // (6) B = ∅; (8) repeat b times: (9) acquisition function, (10) its maximiser joins B, (11) condition on it.
     let chosen = select(&task, &plan)?;
+    // The picks before have their part of the round's information: I(A; B₁, B₂) = I(A; B₁) + I(A; B₂ | B₁).
+    let before = batch.picks.last().map_or(0.0, |pick| pick.information);
     let pick = |pick: &homing::Pick| LabelledPick {
         row: candidates[pick.row],
         score: pick.score,
-        information: pick.information,
+        information: before + pick.information,
         label: None,
     };
     Ok(Some(chosen.picks.iter().map(pick).collect()))

@@ -113,7 +113,9 @@ fn pictures(data: &RunData, results: &RunResults) -> Result<Option<Section>> {
         let more = row.labelled.len().saturating_sub(PICTURES);
         for pick in row.labelled.iter().take(PICTURES) {
             let text = format!("{}: {}", train.ids[pick.row], label(data, pick));
-            pictures.push(Picture::png(&images.thumbnail(pick.row)?, text, data.in_task(pick.row)));
+            let of_task = || pick.label.is_some_and(|label| data.classes[label as usize].is_some());
+            let in_task = data.in_task(pick.row).unwrap_or_else(of_task);
+            pictures.push(Picture::png(&images.thumbnail(pick.row)?, text, Some(in_task)));
         }
         let more = if more > 0 { format!(", {more} more") } else { String::new() };
         strips.push(Strip { text: format!("round {}{more}", row.round), pictures });
