@@ -51,7 +51,8 @@ fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
     }
     let (choosing, own) = (&spec.choosing, &usual.choosing);
     options.other("rule", &spec.rule, &usual.rule);
-    if spec.against != usual.against {
+    let own = if spec.labels == LabelSource::Data { usual.against } else { Vec::new() };
+    if spec.against != own {
         let names: Vec<&str> = spec.against.iter().map(|rule| rule.name()).collect();
         options.path("against", Some(if names.is_empty() { "none".into() } else { names.join(",") }));
     }

@@ -24,8 +24,9 @@ pub fn cells(results: &RunResults) -> Vec<Vec<String>> {
         ]);
     }
     let is_used: Vec<bool> = (0..header.len()).map(|at| cells[1..].iter().any(|row| !row[at].is_empty())).collect();
-    let used =
-        |row: Vec<String>| row.into_iter().zip(&is_used).filter(|(_, used)| **used).map(|(cell, _)| cell).collect();
+    let used = |row: Vec<String>| -> Vec<String> {
+        row.into_iter().zip(&is_used).filter_map(|(cell, &is_used)| is_used.then_some(cell)).collect()
+    };
     cells.into_iter().map(used).collect()
 }
 

@@ -63,6 +63,12 @@ impl RunData {
         if *source != LabelSource::Person && table.is_none() && data.train.labels.iter().all(Option::is_none) {
             return Err(Error::NoLabels);
         }
+        if let Some(path) = table.filter(|path| !path.exists())
+            && data.train.labels.iter().any(Option::is_some)
+        {
+            // Nobody needs to label these data, so the path is probably wrong.
+            return Err(homing_pool::Error::NotFound { path: path.clone() }.into());
+        }
         if let Some(targets) = &targets
             && targets.inputs.shape() != data.train.inputs.shape()
         {
