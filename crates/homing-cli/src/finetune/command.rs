@@ -51,8 +51,9 @@ fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
     }
     let (choosing, own) = (&spec.choosing, &usual.choosing);
     options.other("rule", &spec.rule, &usual.rule);
-    let own = if spec.labels == LabelSource::Data { usual.against } else { Vec::new() };
-    if spec.against != own {
+    // Labels that come from people are not spent on comparisons.
+    let usual_against = if spec.labels == LabelSource::Data { usual.against.clone() } else { Vec::new() };
+    if spec.against != usual_against {
         let names: Vec<&str> = spec.against.iter().map(|rule| rule.name()).collect();
         options.path("against", Some(if names.is_empty() { "none".into() } else { names.join(",") }));
     }
