@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homing import _homing
-from homing._frames import found_lists, is_frame
+from homing._frames import is_frame
 from homing._homing import Data
 from homing._pool_table import IDS
 
@@ -76,12 +76,12 @@ def strings_of(x: Any, column: str | None = None, *, explicit: bool = False) -> 
         names = list(map(str, x.columns))
         if column is not None and column not in names:
             raise ValueError(f"there is no column {column!r}; there are {', '.join(names)}")
-        if not explicit and (found_lists(x) is not None or any(dtype.kind == "f" for dtype in x.dtypes)):
+        if not explicit and any(_is_numeric(x.iloc[:, at]) for at in range(len(names))):
             return None
         usual = [name for name in _homing.item_names() if name in names]
-        texts = [name for name in names if _is_free_text(x, name)]
+        texts = [name for at, name in enumerate(names) if _is_free_text(x.iloc[:, at], name)]
         column = column or (usual[0] if usual else texts[0] if len(texts) == 1 else None)
-        return None if column is None else _filled(x[column])
+        return None if column is None else _filled(x.iloc[:, names.index(column)])
     is_column = type(x).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "datasets")
     if not (is_column or isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype.kind in "UO")) or not len(x):
         return None
@@ -94,9 +94,15 @@ def strings_of(x: Any, column: str | None = None, *, explicit: bool = False) -> 
     return _filled(x.to_pylist() if hasattr(x, "to_pylist") else list(x))
 
 
-def _is_free_text(table: Any, name: str) -> bool:
-    """Whether a column holds texts that are no ids or labels."""
-    values = table[name].dropna()
+def _is_numeric(column: Any) -> bool:
+    """Whether a column of a table holds floats, or lists."""
+    first = column.iloc[0] if len(column) else None
+    return bool(column.dtype.kind == "f") or isinstance(first, (list, tuple, np.ndarray))
+
+
+def _is_free_text(column: Any, name: str) -> bool:
+    """Whether a column of a table holds texts that are no ids or labels."""
+    values = column.dropna()
     is_text = bool(len(values)) and isinstance(values.iloc[0], str)
     return is_text and name not in IDS and not _homing.is_usual_column(name)
 

@@ -38,7 +38,8 @@ class TaskData:
         columns = {name: given.pop(name) for name in Columns.__optional_keys__ if name in given}
         own = {name: columns[name] for name in ("embedding_column",) if name in columns}
         _take_columns(pool, ("groups", "costs", "probabilities"), given, columns)
-        self.encoder = encoder_for(given.pop("encoder", None), pool, columns.get("text_column"))
+        chosen = given.pop("encoder", None)
+        self.encoder = encoder_for(chosen, pool, columns.get("text_column"))
         if self.encoder is not None and not isinstance(pool, Data):
             self.pool = self.encoder._data(pool, columns)
         else:
@@ -50,6 +51,8 @@ class TaskData:
         if targets is not None:
             if self.encoder is not None and (isinstance(targets, (str, os.PathLike)) or strings_of(targets, explicit=True) is not None):
                 self.targets = self.encoder._data(targets, {})
+            elif self.encoder is not None and chosen is None:
+                raise TypeError("the pool holds texts or images, but the targets hold embeddings; give the same for both")
             else:
                 self.targets = _inputs.data(targets, "targets", copy=True, columns=own, pool_columns=pool_columns)
         for name in ("groups", "costs"):
