@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,8 @@ from homing._selector import Selector
 from homing._settings import Options
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from typing_extensions import Unpack
 
 
