@@ -2,7 +2,7 @@
 """Measures how much better picks are if a model embeds the images instead of the built-in encoder.
 
 Usage: bench/image_encoders.py TILES MODEL [--binary target/release/homing] [--tasks 6]
-Needs: pip install numpy pandas scikit-learn pillow ; TILES is cifar100_webp.tar, MODEL is a folder or an .onnx file (bench/lite0_onnx.py)
+Needs: pip install numpy pandas pyarrow scikit-learn pillow ; TILES is cifar100_webp.tar, MODEL is a folder or an .onnx file (bench/lite0_onnx.py)
 
 The pool is 5,000 tiles of CIFAR-100, 50 of each class. A task is to tell five random classes apart, and its targets are four unlabelled tiles of
 each, which are not in the pool. `homing select` picks 100 rows by its default rule. For the first 20, 50 and 100 picks this prints two means over
