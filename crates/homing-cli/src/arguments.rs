@@ -24,6 +24,10 @@ pub struct ModelArguments {
     /// conditions.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     normalize: Option<bool>,
+    /// Whether to divide each column of numbers by its standard deviation in the pool; by default, under the same conditions, if the
+    /// embedding consists of columns whose standard deviations differ more than tenfold.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub scale_columns: Option<bool>,
     /// Kernel: linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
     #[arg(long, default_value = "linear")]
     pub kernel: String,

@@ -39,6 +39,8 @@ pub fn data() -> homing_data::Data {
             labels: rows.iter().map(|&row| Some(u32::from(digits.labels[row]))).collect(),
             classes: (0..10).map(|digit| digit.to_string()).collect(),
             ids: rows.iter().map(|row| format!("digit {row}")).collect(),
+            texts: Vec::new(),
+            pictures: None,
         }
     };
     homing_data::Data { train: part(false), test: Some(part(true)) }

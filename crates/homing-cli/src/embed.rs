@@ -82,7 +82,7 @@ const BLOCK: usize = 256;
 
 fn model_help() -> String {
     format!(
-        "Encoder or network: a folder with a model in the layout of Hugging Face, {} (the default without --weights), or with \
+        "Encoder or network: a folder with a model in the layout of Hugging Face, an .onnx file, {} (the default without --weights), or with \
          --weights a network, {}",
         EncoderChoice::BUILT_IN,
         models::network_help()

@@ -76,6 +76,8 @@ pub struct TaskFiles {
     pub mean: Option<Vec<f64>>,
     /// Whether rows are scaled to unit length.
     pub is_normalized: bool,
+    /// Says that columns were scaled.
+    scaled: Option<String>,
     /// Says what was embedded, and with which encoder.
     encoded: Option<String>,
 }
@@ -136,9 +138,9 @@ impl TaskFiles {
             .access(paths.access);
         let start = Instant::now();
         let mut session = Session::new(paths.encoder.clone())?.with_cache(Cache::usual());
-        let pool_file =
+        let mut pool_file =
             PoolFile::open(&mut session, paths.pool, &options, columns.probabilities.as_deref(), paths.quiet)?;
-        let target_file = match paths.targets {
+        let mut target_file = match paths.targets {
             Some(path) => {
                 // The file of the targets may lack columns of the pool, and labels.
                 let options = options
@@ -154,19 +156,34 @@ impl TaskFiles {
             None => None,
         };
         let encoded = encoded(&session, &pool_file, target_file.as_ref(), start.elapsed());
-        let (mut observed_rows, mut observed_points) = (Vec::new(), None);
+        let (mut observed_rows, mut observed_points): (Vec<usize>, Option<Pool>) = (Vec::new(), None);
         if let Some(path) = paths.observed {
             match RowList::open(path)?.in_order_of(pool_file.pool.side_by_side())? {
                 RowList::Embeddings(pool) => observed_points = Some(pool),
                 rows => observed_rows = rows_of(rows, &pool_file.pool, path)?,
             }
         }
+        let preparation = paths.model.preparation(pool_file.pool.rows(), paths.targets.is_some());
+        let may_scale = paths.model.scale_columns.unwrap_or(preparation.normalize);
+        let spread = if may_scale { pool_file.pool.unlike_spread() } else { None };
+        let mut scaled = None;
+        if let Some(spread) = spread {
+            pool_file.pool = divided(pool_file.pool, &spread)?;
+            if let Some(file) = target_file {
+                target_file = Some(PoolFile { pool: divided(file.pool, &spread)?, ..file });
+            }
+            observed_points = observed_points.map(|points| divided(points, &spread)).transpose()?;
+            scaled = Some(format!(
+                "{}: the standard deviations of the columns differ more than tenfold, so each column was divided by its own \
+                 (--scale-columns=false leaves them as they are)",
+                paths.pool.display()
+            ));
+        }
         let forbidden = match paths.forbid {
             Some(path) => named_rows(path, &pool_file.pool)?,
             None => Vec::new(),
         };
         let (group_names, groups) = number_groups(pool_file.pool.groups());
-        let preparation = paths.model.preparation(pool_file.pool.rows(), paths.targets.is_some());
         let mean = if preparation.center {
             pool_file.pool.embeddings().check_finite("pool")?;
             Some(pool_file.pool.embeddings().mean())
@@ -184,6 +201,7 @@ impl TaskFiles {
             groups,
             mean,
             is_normalized,
+            scaled,
             encoded,
         })
     }
@@ -191,7 +209,8 @@ impl TaskFiles {
     /// Says how the columns were understood: which make up the embeddings, if they were found automatically, and which
     /// numbers of the targets are ignored.
     pub fn notes(&self, options: &Options) -> Vec<String> {
-        self.encoded.iter().cloned().chain(self.found(options)).chain(self.ignored()).collect()
+        let found = self.encoded.iter().cloned().chain(self.found(options));
+        found.chain(self.scaled.clone()).chain(self.ignored()).collect()
     }
 
     fn ignored(&self) -> Option<String> {
@@ -236,11 +255,7 @@ impl TaskFiles {
         let embeddings = pool.embeddings();
         let embeddings = match &self.mean {
             Some(mean) => {
-                let (got, expected) = (embeddings.dim(), mean.len());
-                if got != expected {
-                    let what = "targets or observed points";
-                    return Err(homing::Error::Dimension { what, got, pool: expected }.into());
-                }
+                check_dim(pool, mean.len())?;
                 embeddings.centered(mean)
             }
             None => embeddings,
@@ -273,6 +288,17 @@ impl TaskFiles {
         task.groups = self.groups.as_deref();
         Ok(task)
     }
+}
+
+/// Refuses targets or observed points with another number of values per row than the pool.
+fn check_dim(points: &Pool, expected: usize) -> Result<()> {
+    let (what, got) = ("targets or observed points", points.dim());
+    if got == expected { Ok(()) } else { Err(homing::Error::Dimension { what, got, pool: expected }.into()) }
+}
+
+fn divided(pool: Pool, spread: &[f64]) -> Result<Pool> {
+    check_dim(&pool, spread.len())?;
+    Ok(pool.divided(spread))
 }
 
 /// Returns a callback that draws a progress bar for each set of items that is embedded.

@@ -24,6 +24,10 @@ mod interrupt;
 #[cfg(feature = "label")]
 mod label;
 mod manual;
+#[cfg(feature = "train")]
+mod picture;
+#[cfg(feature = "train")]
+mod predict;
 mod refusal;
 mod rules;
 mod select;
@@ -70,6 +74,9 @@ enum Command {
     /// Choose rows, get their labels, fine-tune a network, and repeat (Algorithm 1).
     #[cfg(feature = "train")]
     Finetune(Box<finetune::Arguments>),
+    /// Classify new examples with the network of a finished run.
+    #[cfg(feature = "train")]
+    Predict(predict::Arguments),
     /// Turn texts, images or any data set into embeddings.
     #[cfg(feature = "train")]
     Embed(Box<embed::Arguments>),
@@ -126,6 +133,8 @@ fn main() -> ExitCode {
         Command::Data(arguments) => data::run(&arguments),
         #[cfg(feature = "train")]
         Command::Embed(arguments) => embed::run(&arguments),
+        #[cfg(feature = "train")]
+        Command::Predict(arguments) => predict::run(&arguments),
         #[cfg(feature = "train")]
         Command::Finetune(arguments) => finetune::run(&arguments),
         Command::Rules => rules::print(),

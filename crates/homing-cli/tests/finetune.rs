@@ -65,11 +65,11 @@ fn a_person_labels_may_skip_and_may_go_away() {
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("there is no class \"violet\"") && text.contains("--resume"), "{text}");
     assert!(
-        text.contains("(0, 1; type s to skip an example of any other class)") && !text.contains("rounds: "),
+        text.contains("label (0, 1; s skip an example of any other class, u undo)") && !text.contains("rounds: "),
         "{text}"
     );
-    // One answer is kept: nine are left.
-    let output = ask(true, "0\ns\n1\n2\n3\n0\n1\n2\ns\n");
+    // One answer is kept: nine are left, and two more take the place of those that are skipped.
+    let output = ask(true, "0\ns\n1\n2\n3\n0\n1\n2\ns\n3\n0\n");
     assert!(output.status.success(), "{}", said(&output));
     let first: serde_json::Value =
         serde_json::from_slice(&fs::read(run.join("itl-3/rounds/0001.json")).unwrap()).unwrap();
@@ -273,7 +273,7 @@ fn a_pool_without_labels_is_labelled_from_a_file() {
         &run,
     ]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("has no label for \"r") && said(&output).contains("--resume"), "{}", said(&output));
+    assert!(said(&output).contains("pick has no label in") && said(&output).contains("--resume"), "{}", said(&output));
     fs::write(path("labels.csv"), labels(&(0..40).collect::<Vec<_>>())).unwrap();
     let output = command(&["--resume", &run]);
     assert!(output.status.success(), "{}", said(&output));

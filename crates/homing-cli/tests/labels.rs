@@ -43,13 +43,15 @@ fn a_class_called_s_is_answered_and_another_word_skips() {
     let mut command = run(folder.path(), "ask");
     command.args(["--task", "s,skip"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"s\nskip\nss\ns\n").unwrap();
+    child.stdin.take().unwrap().write_all(b"s\nskip\nss\ns\nskip\n").unwrap();
     let output = child.wait_with_output().unwrap();
     let text = said(&output);
-    assert!(output.status.success() && text.contains("(s, skip; type ss to skip an example): "), "{text}");
+    assert!(output.status.success() && text.contains("label (1 s, 2 skip; ss skip an example, u undo): "), "{text}");
+    assert!(text.contains("\n1 of 2 in round 1: ") && text.contains("\n2 of 2 in round 2: "), "{text}");
     let picks = fs::read_to_string(folder.path().join("run/picks.csv")).unwrap();
     let given: Vec<&str> = picks.lines().skip(1).filter_map(|line| line.split(',').nth(6)).collect();
-    assert_eq!(given, ["s", "skip", "", "s"]);
+    // Another example has taken the place of the one that was skipped.
+    assert_eq!(given, ["s", "skip", "", "s", "skip"]);
 }
 
 #[test]
@@ -86,7 +88,119 @@ fn what_is_wrong_with_a_file_of_labels_is_said_with_its_line() {
     refused(&run(folder.path(), "labels.csv").args(["--task", "a,b"]).output().unwrap(), &["line 2", "is not UTF-8"]);
     // An empty or blank label counts as missing.
     let output = labels(folder.path(), "\u{feff}id,label\nr1,a\nr2, \nr3,\n");
-    refused(&output, &["has no label for \"r", "add it, and continue with --resume"]);
+    refused(
+        &output,
+        &["no label in ", "labels.csv and can be labelled in ", "to-label.csv; fill in the column label there"],
+    );
+}
+
+/// Fills in a label for each row of `to-label.csv` that has none.
+fn fill_in(folder: &Path, label: impl Fn(usize) -> &'static str) -> usize {
+    let path = folder.join("run/to-label.csv");
+    let mut count = 0;
+    let filled = |line: &str| match line.strip_suffix(',') {
+        Some(row) => {
+            count += 1;
+            let id: usize = row.split(',').next().unwrap().trim_start_matches('r').parse().unwrap();
+            format!("{row},{}\n", label(id))
+        }
+        None => format!("{line}\n"),
+    };
+    let table: String = fs::read_to_string(&path).unwrap().lines().map(filled).collect();
+    fs::write(path, table).unwrap();
+    count
+}
+
+#[test]
+fn missing_labels_are_listed_and_filled_in_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let line = |row: usize| {
+        let (t, side) = (row as f64, if row.is_multiple_of(2) { 1.0 } else { -1.0 });
+        format!("r{row},\"text {row}, in full\",{},{}\n", side + 0.3 * t.sin(), 0.3 * (1.7 * t).cos() - side)
+    };
+    fs::write(path("pool.csv"), format!("id,text,x,y\n{}", (0..40).map(line).collect::<String>())).unwrap();
+    fs::write(path("targets.csv"), "x,y\n1,-1\n-1,1\n").unwrap();
+    // Nothing is labelled yet, and the file of labels does not even exist.
+    let mut command = homing();
+    command.current_dir(folder.path()).args(["finetune", "pool.csv", "--targets", "targets.csv", "--task", "a,b"]);
+    command.args(["--labels", "labels.csv", "--rounds", "2", "--picks-per-round", "3", "--run", "run", "--quiet"]);
+    let output = command.output().unwrap();
+    refused(&output, &["3 picks have no label in ", "run/to-label.csv", "--resume"]);
+    let table = fs::read_to_string(path("run/to-label.csv")).unwrap();
+    assert!(table.starts_with("id,text,label\nr") && table.lines().count() == 4, "{table}");
+    assert!(table.lines().skip(1).all(|line| line.contains("\"text ") && line.ends_with(',')), "{table}");
+    let resume = || homing().current_dir(folder.path()).args(["finetune", "--resume", "run", "-q"]).output().unwrap();
+    refused(&resume(), &["3 picks have no label"]);
+    // One of three is skipped, so that another takes its place.
+    let skipped: usize = table.lines().nth(1).unwrap().split(',').next().unwrap()[1..].parse().unwrap();
+    let label = |row: usize| if row == skipped { "skip" } else { ["a", "b"][row % 2] };
+    assert_eq!(fill_in(folder.path(), label), 3);
+    // If a third of the rows is skipped, two are needed for one label.
+    refused(&resume(), &["2 picks have no label"]);
+    assert_eq!(fs::read_to_string(path("run/to-label.csv")).unwrap().lines().count(), 6);
+    assert_eq!(fill_in(folder.path(), label), 2);
+    refused(&resume(), &["no label in "]);
+    // Labels may also come by the file that was named.
+    let labels: String = (0..40).map(|row| format!("r{row},{}\n", ["a", "b"][row % 2])).collect();
+    fs::write(path("labels.csv"), format!("id,label\n{labels}")).unwrap();
+    let output = resume();
+    assert!(output.status.success(), "{}", said(&output));
+    let picks = fs::read_to_string(path("run/picks.csv")).unwrap();
+    let given: Vec<&str> = picks.lines().skip(1).map(|line| line.split(',').nth(6).unwrap()).collect();
+    assert_eq!((given.len(), given.iter().filter(|label| label.is_empty()).count()), (7, 1), "{picks}");
+    assert!(!path("run/random-0").exists(), "a comparison would cost labels");
+    // The network classifies new rows.
+    let predict = |data: &str, out: &str| {
+        homing().current_dir(folder.path()).args(["predict", "run", data, "--out", out]).output().unwrap()
+    };
+    let output = predict("pool.csv", "predictions.csv");
+    assert!(output.status.success() && said(&output).contains("Wrote the classes of 40 examples"), "{}", said(&output));
+    let table = fs::read_to_string(path("predictions.csv")).unwrap();
+    assert!(table.starts_with("id,text,label,probability\nr0,\"text 0, in full\","), "{table}");
+    let right = |(row, line): &(usize, &str)| line.rsplit(',').nth(1).unwrap() == ["a", "b"][row % 2];
+    assert!(table.lines().skip(1).enumerate().filter(right).count() > 30, "{table}");
+    refused(&predict("run", "p.csv"), &["is not a data set that can be read"]);
+    refused(&predict("pool.csv", "pool.csv"), &["pool.csv"]);
+    assert!(fs::read_to_string(path("pool.csv")).unwrap().starts_with("id,text,x,y\n"));
+}
+
+#[test]
+fn a_label_that_is_no_class_in_the_list_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    pool(&folder.path().join("pool.csv"), |row| format!("r{row}"), ["a", "b"]);
+    refused(&labels(folder.path(), "id,label\n"), &["2 picks have no label"]);
+    assert_eq!(fill_in(folder.path(), |_| "c"), 2);
+    let output = homing().current_dir(folder.path()).args(["finetune", "--resume", "run", "-q"]).output().unwrap();
+    refused(&output, &["run/to-label.csv, line 2: there is no class \"c\"; the data have a, b"]);
+}
+
+#[test]
+fn every_row_of_an_unlabelled_pool_may_be_picked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let line = |row: usize| format!("r{row},{},{}\n", row % 2, 1 - row % 2);
+    fs::write(path("pool.csv"), format!("id,x,y\n{}", (0..10).map(line).collect::<String>())).unwrap();
+    fs::write(path("targets.csv"), "x,y\n0,1\n1,0\n").unwrap();
+    let labels: String = (0..10).map(|row| format!("r{row},{}\n", ["a", "b"][row % 2])).collect();
+    fs::write(path("labels.csv"), format!("id,label\n{labels}")).unwrap();
+    let mut command = homing();
+    command.current_dir(folder.path()).args(["finetune", "pool.csv", "--targets", "targets.csv", "--task", "a,b"]);
+    command.args([
+        "--labels",
+        "labels.csv",
+        "--rounds",
+        "1",
+        "--picks-per-round",
+        "10",
+        "--epochs",
+        "1",
+        "--run",
+        "run",
+    ]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(fs::read_to_string(path("run/picks.csv")).unwrap().lines().count(), 11);
 }
 
 #[test]

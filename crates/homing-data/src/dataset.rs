@@ -16,6 +16,8 @@ use crate::{Error, Inputs, Result};
 ///     labels: vec![Some(0), None],
 ///     classes: vec!["setosa".to_owned()],
 ///     ids: vec!["a".to_owned(), "b".to_owned()],
+///     texts: Vec::new(),
+///     pictures: None,
 /// };
 /// let second = flowers.subset(&[1])?;
 /// assert_eq!((second.len(), second.labels[0]), (1, None));
@@ -32,6 +34,10 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// File name or row number of each example.
     pub ids: Vec<String>,
+    /// Text of each example, which people read; empty if there are no texts.
+    pub texts: Vec<String>,
+    /// Images that people look at, if the inputs were computed from them.
+    pub pictures: Option<Inputs>,
 }
 
 /// Training set and test set that were found at one path.
@@ -73,15 +79,28 @@ impl Dataset {
             labels: rows.iter().map(|&row| self.labels[row]).collect(),
             classes: self.classes.clone(),
             ids: rows.iter().map(|&row| self.ids[row].clone()).collect(),
+            texts: rows.iter().filter_map(|&row| self.texts.get(row).cloned()).collect(),
+            pictures: self.pictures.as_ref().map(|pictures| pictures.subset(rows)).transpose()?,
         })
+    }
+
+    /// Returns the images that people look at, if there are any.
+    pub fn images(&self) -> Option<&Inputs> {
+        self.pictures.as_ref().or(Some(&self.inputs).filter(|inputs| inputs.are_images()))
     }
 }
 
-/// Examples whose labels are names of classes; the name is empty if there is no label.
-pub(crate) struct NamedExamples {
-    pub(crate) inputs: Inputs,
-    pub(crate) labels: Vec<String>,
-    pub(crate) ids: Vec<String>,
+/// Examples whose labels are names of classes.
+#[derive(Clone, Debug)]
+pub struct NamedExamples {
+    /// Inputs of a network.
+    pub inputs: Inputs,
+    /// Name of the class of each example; empty if it has no label.
+    pub labels: Vec<String>,
+    /// File name or row number of each example.
+    pub ids: Vec<String>,
+    /// Text of each example; empty if there are no texts.
+    pub texts: Vec<String>,
 }
 
 /// Examples whose labels are numbers of classes.
@@ -92,11 +111,18 @@ pub(crate) struct NumberedExamples {
 
 impl Data {
     /// Creates a data set with the classes that the labels of the training set name; `path` is that of the test set.
-    pub(crate) fn with_named_classes(path: &Path, train: NamedExamples, test: Option<NamedExamples>) -> Result<Self> {
+    pub fn with_named_classes(path: &Path, train: NamedExamples, test: Option<NamedExamples>) -> Result<Self> {
         let classes = Classes::of(&train.labels);
         let make = |named: NamedExamples| -> Result<Dataset> {
             let labels = classes.labels(path, &named.labels)?;
-            Ok(Dataset { inputs: named.inputs, labels, classes: classes.names().to_vec(), ids: named.ids })
+            Ok(Dataset {
+                inputs: named.inputs,
+                labels,
+                classes: classes.names().to_vec(),
+                ids: named.ids,
+                texts: named.texts,
+                pictures: None,
+            })
         };
         Self { train: make(train)?, test: test.map(make).transpose()? }.checked(path)
     }
@@ -113,6 +139,8 @@ impl Data {
             ids: (0..numbered.inputs.len()).map(|row| row.to_string()).collect(),
             inputs: numbered.inputs,
             classes: classes.to_vec(),
+            texts: Vec::new(),
+            pictures: None,
         };
         Self { train: make(train), test: test.map(make) }.checked(path)
     }

@@ -103,5 +103,5 @@ fn set<'a>(shape: [usize; 3], images: impl Iterator<Item = (&'a ListedFile, &'a 
         labels.push(name.split_once('/').map_or_else(String::new, |(class, _)| class.to_owned()));
         ids.push(name.to_owned());
     }
-    NamedExamples { inputs: Inputs::files(shape, files), labels, ids }
+    NamedExamples { inputs: Inputs::files(shape, files), labels, ids, texts: Vec::new() }
 }

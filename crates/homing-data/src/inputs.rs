@@ -87,6 +87,24 @@ impl Inputs {
         Self { shape: vec![pool.dim()], values: InputStore::Pool(Arc::new(pool)) }
     }
 
+    /// Returns the means and the standard deviations of the columns of a table, if the deviations differ so much that a few columns
+    /// would decide alone.
+    pub fn unlike_spread(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        let InputStore::Pool(pool) = &self.values else { return None };
+        Some((pool.embeddings().mean(), pool.unlike_spread()?))
+    }
+
+    /// Returns rows of numbers whose columns have these means subtracted and are then divided by these numbers.
+    pub fn standardized(&self, means: &[f64], divisors: &[f64]) -> Result<Self> {
+        let mut numbers = self.read(&(0..self.len()).collect::<Vec<_>>())?;
+        for row in numbers.chunks_exact_mut(divisors.len()) {
+            for ((value, mean), divisor) in row.iter_mut().zip(means).zip(divisors) {
+                *value = ((f64::from(*value) - mean) / divisor) as f32;
+            }
+        }
+        Ok(Self::rows(divisors.len(), numbers))
+    }
+
     /// Creates inputs from image files. They have the given shape, or will be resized to it if it is square.
     pub(crate) fn files(shape: [usize; 3], files: Vec<ListedFile>) -> Self {
         Self { shape: shape.to_vec(), values: InputStore::Files(Arc::new(files)) }

@@ -22,7 +22,7 @@ mod resize;
 mod table;
 mod tiles;
 
-pub use dataset::{Data, Dataset};
+pub use dataset::{Data, Dataset, NamedExamples};
 pub use error::{Error, ImageSize, Remedy, Result};
 #[cfg(feature = "fetch")]
 pub use fetch::{Download, DownloadProgress, SETS, downloads, fetch, fetch_files};

@@ -102,7 +102,7 @@ fn open_idx(path: &Path, bytes: &Bytes, options: &OpenOptions) -> Result<Data> {
         None => vec![String::new(); inputs.len()],
     };
     let ids = (0..inputs.len()).map(|row| row.to_string()).collect();
-    Data::with_named_classes(path, NamedExamples { inputs, labels, ids }, None)
+    Data::with_named_classes(path, NamedExamples { inputs, labels, ids, texts: Vec::new() }, None)
 }
 
 fn refuse_columns(path: &Path, options: &OpenOptions) -> Result<()> {

@@ -42,7 +42,30 @@ fn read(path: &Path, options: &OpenOptions) -> Result<NamedExamples> {
         (None, None) => vec![String::new(); rows],
     };
     let ids = pool.ids().map_or_else(|| (0..rows).map(|row| row.to_string()).collect(), <[String]>::to_vec);
-    Ok(NamedExamples { inputs: Inputs::pool(pool), labels, ids })
+    let texts = texts(&pool)?;
+    Ok(NamedExamples { inputs: Inputs::pool(pool), labels, ids, texts })
+}
+
+/// Largest number of columns that are shown to people.
+const SHOWN: usize = 40;
+
+/// Returns the texts of a pool: its column of texts, or the names and values of its columns of numbers if there are few.
+fn texts(pool: &Pool) -> Result<Vec<String>> {
+    let rows: Vec<usize> = (0..pool.rows()).collect();
+    let names = pool.side_by_side();
+    let Some(column) = pool.text_column() else {
+        if !(1..=SHOWN).contains(&names.len()) {
+            return Ok(Vec::new());
+        }
+        let shown = |row: usize| {
+            let values = pool.embeddings().row(row);
+            let each = names.iter().zip(values).map(|(name, value)| format!("{name} {value}"));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        return Ok(rows.into_iter().map(shown).collect());
+    };
+    let values = pool.values(&[column.to_owned()], &rows)?;
+    Ok(rows.into_iter().map(|row| values.text(0, row).unwrap_or_default()).collect())
 }
 
 /// Opens the pool at `path` with its labels, which are in the requested column or in one with a usual name.

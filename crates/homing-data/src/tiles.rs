@@ -69,6 +69,8 @@ pub(crate) fn open(listing: &Listing) -> Result<Option<Data>> {
             labels: rows().map(|(class, _)| Some(class as u32)).collect(),
             ids: rows().map(|(class, tile)| format!("{class:02}/{tile}")).collect(),
             classes: classes.clone(),
+            texts: Vec::new(),
+            pictures: None,
         }
     };
     Ok(Some(Data { train: split(0..TRAIN), test: Some(split(TRAIN..ROWS * COLUMNS)) }))

@@ -39,6 +39,12 @@ pub enum Error {
     /// A model cannot be used.
     #[error("{} is not an encoder that can be used: {detail}", display_path(.path))]
     Model { path: PathBuf, detail: String },
+    /// A model needs ONNX Runtime, which is not installed.
+    #[error("{} needs ONNX Runtime, which was not found; install it with `pip install onnxruntime`, or set ORT_DYLIB_PATH to its library", display_path(.path))]
+    NoRuntime { path: PathBuf },
+    /// The library of ONNX Runtime cannot be loaded.
+    #[error("{} cannot be used as ONNX Runtime: {detail}; set ORT_DYLIB_PATH to another library, or install one with `pip install onnxruntime`", display_path(.library))]
+    Runtime { library: PathBuf, detail: String },
     /// A tokenizer failed.
     #[error("a text cannot be split into tokens: {detail}; check tokenizer.json")]
     Tokens { detail: String },
@@ -115,6 +121,8 @@ impl Error {
             Error::Unembedded { path: path() },
             Error::OtherKind { path: path(), found: ItemKind::Texts, expected: ItemKind::Images },
             Error::Model { path: path(), detail: "it has no config.json".to_owned() },
+            Error::NoRuntime { path: path() },
+            Error::Runtime { library: path(), detail: "it is empty".to_owned() },
             Error::Tokens { detail: "it has no vocabulary".to_owned() },
             Error::NoModels { path: path() },
             Error::Cache { path: path(), detail: "it is a file".to_owned() },

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use homing_data::{Inputs, OpenOptions, RgbPixels, is_image_name};
-use homing_pool::{Error as PoolError, Format, PATH_NAMES, RawTable, ReadOptions, read_column};
+use homing_pool::{Error as PoolError, Format, PATH_NAMES, Pool, RawTable, ReadOptions, read_column};
 
 use image::RgbImage;
 use image::codecs::jpeg::JpegEncoder;
@@ -91,6 +91,14 @@ const LINES: &str = "txt";
 pub(crate) fn has_no_embeddings(path: &Path) -> bool {
     let is_lines = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(LINES));
     is_lines || (path.is_file() && Format::of(path).is_err())
+}
+
+/// Whether the file or folder at `path` holds texts or images instead of embeddings.
+pub fn holds_items(path: &Path, options: &ReadOptions) -> bool {
+    let is_pool = |path: &Path| {
+        !matches!(Pool::open(path, options), Err(PoolError::NoEmbedding { .. } | PoolError::NoShards { .. }))
+    };
+    (has_no_embeddings(path) || !is_pool(path)) && open(path, options).is_ok()
 }
 
 /// Opens the texts or images at `path`, with the columns that belong to them.

@@ -17,7 +17,7 @@ pub enum EncoderChoice {
     Automatic,
     /// A built-in encoder, even if the pool has embeddings.
     BuiltIn,
-    /// The model at this path: a folder in the layout of Hugging Face.
+    /// The model at this path: a folder in the layout of Hugging Face, or an ONNX file.
     Model(PathBuf),
 }
 
@@ -137,8 +137,15 @@ impl Session {
             (Error::NoTexts { path, names }, Some(encoder)) => Error::NoItems { path, names, expected: encoder.kind() },
             (error, _) => error,
         })?;
+        let values = self.embed(&items, path, progress)?;
+        let dim = self.encoder().map_or(0, Encoder::dim);
+        Ok(Opened { pool: table.with_embeddings(values, dim)?, items: Some(items) })
+    }
+
+    /// Embeds items that were found at `path`, as [`Encoder::dim`] numbers each. A built-in encoder learns from the first items.
+    pub fn embed(&mut self, items: &Items, path: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Vec<f32>> {
         if matches!(self.state, State::Fresh) {
-            self.state = State::Encoding(match &items {
+            self.state = State::Encoding(match items {
                 Items::Texts(texts) => Box::new(BuiltInTexts::new(texts)),
                 Items::Images(images) => Box::new(BuiltInImages::new(images)?),
             });
@@ -153,7 +160,7 @@ impl Session {
         for start in (0..count).step_by(BLOCK) {
             let rows = start..(start + BLOCK).min(count);
             let key = match &self.cache {
-                Some(cache) => key(&**encoder, &items, rows.clone())?.map(|key| (cache, key)),
+                Some(cache) => key(&**encoder, items, rows.clone())?.map(|key| (cache, key)),
                 None => None,
             };
             let found = key.as_ref().and_then(|(cache, key)| cache.find(key, rows.len(), encoder.dim()));
@@ -163,7 +170,7 @@ impl Session {
                     values.extend(found);
                 }
                 (None, key) => {
-                    let block = encoder.encode(&items, rows.clone())?;
+                    let block = encoder.encode(items, rows.clone())?;
                     if let Some((cache, key)) = key {
                         cache.keep(&key, &block);
                     }
@@ -175,8 +182,7 @@ impl Session {
         if let Some(cache) = self.cache.as_ref().filter(|_| encoder.fingerprint().is_some()) {
             cache.prune();
         }
-        let pool = table.with_embeddings(values, encoder.dim())?;
-        Ok(Opened { pool, items: Some(items) })
+        Ok(values)
     }
 }
 

@@ -116,6 +116,71 @@ fn open_one(cache: &Cache, path: &Path) -> usize {
     session.cached()
 }
 
+/// Whether ONNX Runtime is there.
+#[cfg(feature = "onnxruntime")]
+fn has_runtime() -> bool {
+    let found = homing_onnx::find().is_some();
+    if !found {
+        println!("skipped: ONNX Runtime is not installed (pip install onnxruntime)");
+    }
+    found
+}
+
+#[cfg(feature = "onnxruntime")]
+#[test]
+fn onnx_runtime_computes_the_same_embeddings() {
+    if !has_runtime() {
+        return;
+    }
+    let golden = golden();
+    let open = |family: &str| {
+        let path = reference().join(family).join("onnx/model.onnx");
+        Session::new(EncoderChoice::Model(path)).unwrap()
+    };
+    let texts = Items::Texts(TEXTS.map(str::to_owned).to_vec());
+    for family in ["bert", "roberta"] {
+        let session = open(family);
+        let encoder = session.encoder().unwrap();
+        assert_eq!(encoder.name(), format!("{family} (model.onnx)"));
+        let expected = rows(&golden[family]);
+        assert_eq!((encoder.kind(), encoder.dim()), (texts.kind(), expected[0].len()));
+        let found = encoder.encode(&texts, 0..TEXTS.len()).unwrap();
+        for (found, expected) in found.chunks_exact(encoder.dim()).zip(&expected) {
+            assert_close(family, found, expected, 2e-4);
+        }
+        assert_close(family, &encoder.encode(&texts, 3..4).unwrap(), &expected[3], 2e-4);
+        let native = Session::new(EncoderChoice::Model(reference().join(family))).unwrap();
+        assert_ne!(encoder.fingerprint(), native.encoder().unwrap().fingerprint());
+    }
+    let side = golden["vit"]["side"].as_u64().unwrap() as usize;
+    let pixels: Vec<u8> = (0..3).flat_map(|number| image(number, side, side)).collect();
+    let images = Items::Images(homing_data::Inputs::pixels([3, side, side], pixels));
+    let session = open("vit");
+    let encoder = session.encoder().unwrap();
+    let found = encoder.encode(&images, 0..3).unwrap();
+    for (found, expected) in found.chunks_exact(encoder.dim()).zip(&rows(&golden["vit"])) {
+        assert_close("vit", found, expected, 5e-4);
+    }
+}
+
+#[cfg(feature = "onnxruntime")]
+#[test]
+fn broken_onnx_files_are_refused_with_the_reason() {
+    if !has_runtime() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.onnx");
+    let message = || Session::new(EncoderChoice::Model(path.clone())).err().expect("it is refused").to_string();
+    std::fs::copy(reference().join("bert/onnx/model.onnx"), &path).unwrap();
+    assert!(message().contains("it has no tokenizer.json"), "{}", message());
+    std::fs::copy(reference().join("bert/tokenizer.json"), folder.path().join("tokenizer.json")).unwrap();
+    let session = Session::new(EncoderChoice::Model(path.clone())).unwrap();
+    assert_eq!(session.encoder().unwrap().name(), "mine");
+    std::fs::write(&path, "no model").unwrap();
+    assert!(message().contains("mine.onnx is not an encoder that can be used"), "{}", message());
+}
+
 /// The folder of all-MiniLM-L6-v2, which `HOMING_TEST_MINILM` names.
 fn minilm() -> Option<PathBuf> {
     let folder = std::env::var_os("HOMING_TEST_MINILM").map(PathBuf::from);

@@ -70,6 +70,7 @@ mod row_values;
 mod rows;
 mod safetensors;
 mod shards;
+mod spread;
 mod store;
 mod table;
 mod table_columns;

@@ -85,6 +85,11 @@ impl Data {
         Ok(argument.object.cast::<Self>()?.clone().unbind())
     }
 
+    /// Wraps a pool that was read.
+    pub fn of_pool(py: Python<'_>, pool: Pool) -> PyResult<Self> {
+        Self::new(py, Storage::File(Box::new(pool)))
+    }
+
     /// Borrows the numbers.
     pub fn view<'a>(&'a self, py: Python<'a>) -> PyResult<View<'a>> {
         Ok(match &self.storage {
@@ -238,8 +243,7 @@ impl Data {
     fn open(py: Python<'_>, path: PathBuf, columns: &Bound<'_, PyDict>, side_by_side: Vec<String>) -> PyResult<Self> {
         let mut options = ReadOptions::default().side_by_side(side_by_side);
         read(COLUMNS, &mut options, columns)?;
-        let pool = py.detach(|| Pool::open(&path, &options)).map_err(pool_error)?;
-        Self::new(py, Storage::File(Box::new(pool)))
+        Self::of_pool(py, py.detach(|| Pool::open(&path, &options)).map_err(pool_error)?)
     }
 
     /// Returns the rows of this pool that a file names, or the embeddings that it holds.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use homing::Remedy;
+use homing_encode::Remedy as EncodeRemedy;
 use homing_pool::Remedy as PoolRemedy;
 use pyo3::exceptions::{
     PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError,
@@ -24,6 +25,18 @@ pub fn pool_error(error: homing_pool::Error) -> PyErr {
     let sentence = error.phrase(pool_words);
     match error {
         homing_pool::Error::NotFound { .. } => PyFileNotFoundError::new_err(sentence),
+        _ => PyValueError::new_err(sentence),
+    }
+}
+
+/// Converts an error of an encoder.
+pub fn encoder_error(error: homing_encode::Error) -> PyErr {
+    let sentence = error.phrase(encoder_words);
+    match error {
+        homing_encode::Error::Pool(error) => pool_error(error),
+        homing_encode::Error::NoRuntime { .. } | homing_encode::Error::Runtime { .. } => {
+            PyRuntimeError::new_err(sentence)
+        }
         _ => PyValueError::new_err(sentence),
     }
 }
@@ -99,10 +112,26 @@ fn pool_words(remedy: PoolRemedy) -> String {
     words.to_owned()
 }
 
+/// Phrases a remedy of an encoder with the names of Python's arguments.
+fn encoder_words(remedy: EncodeRemedy) -> String {
+    let words = match remedy {
+        EncodeRemedy::Pool(remedy) => return pool_words(remedy),
+        EncodeRemedy::NameTexts => "name it in `text_column`",
+        EncodeRemedy::ChooseEncoder => "give an `encoder` for both",
+        EncodeRemedy::ChooseBuiltIn => "leave the model out",
+        _ => "change the arguments",
+    };
+    words.to_owned()
+}
+
 /// Returns the sentence of every error of the libraries as Python shows it, for the tests.
 #[pyfunction]
 #[pyo3(name = "_refusals")]
 pub fn refusals() -> Vec<String> {
     let core = homing::Error::examples().into_iter().map(|error| error.phrase(words));
-    core.chain(homing_pool::Error::examples().into_iter().map(|error| error.phrase(pool_words))).collect()
+    let own =
+        |error: &homing_encode::Error| !matches!(error, homing_encode::Error::Pool(_) | homing_encode::Error::Data(_));
+    let encoders = homing_encode::Error::examples().into_iter().filter(own).map(|error| error.phrase(encoder_words));
+    let pools = homing_pool::Error::examples().into_iter().map(|error| error.phrase(pool_words));
+    core.chain(pools).chain(encoders).collect()
 }

@@ -96,7 +96,7 @@ def test_arrow_refusals(pool, targets):
         homing.select(pa.table({"embedding": [[1.0, 2.0], None]}), targets, 1)
     with pytest.raises(ValueError, match="name one in `embedding_column`"):
         homing.select(pa.table({"a": [[1.0]], "b": [[1.0]]}), targets, 1)
-    with pytest.raises(ValueError, match="lists of floats"):
+    with pytest.raises(TypeError, match="the pool holds texts or images, but the targets hold embeddings; give the same for both"):
         homing.select(pa.array(["x"]), targets, 1)
 
 

@@ -7,7 +7,10 @@ from homing.sklearn import TargetedSelector
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
+from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 
 def test_it_is_an_estimator(pool, targets):
@@ -62,3 +65,19 @@ def test_rounds_with_a_model_that_predicts_probabilities():
         assert len(set(labelled)) == 70
     density = TargetedSelector(rule="information-density").fit(X, targets=X[:3])
     assert len(density.select(5, probabilities=model.predict_proba(X))) == 5
+
+
+def test_a_pipeline_transforms_the_targets_or_refuses(pool, targets):
+    scaled = Pipeline([("scale", StandardScaler()), ("select", TargetedSelector(5))])
+    with pytest.raises(ValueError, match="transforms X by scale, but not the targets; transform both before this step"):
+        scaled.fit(pool * 3 + 1, select__targets=targets)
+    by_hand = StandardScaler().fit(pool * 3 + 1)
+    want = TargetedSelector(5).fit_select(by_hand.transform(pool * 3 + 1), targets=by_hand.transform(targets))
+    with config_context(enable_metadata_routing=True):
+        selector = TargetedSelector(5).set_fit_request(targets=True)
+        steps = [("scale", StandardScaler()), ("select", selector)]
+        Pipeline(steps, transform_input=["targets"]).fit(pool * 3 + 1, targets=targets)
+        assert selector.select().tolist() == want.tolist()
+    alone = Pipeline([("nothing", "passthrough"), ("select", TargetedSelector(5))]).fit(pool, select__targets=targets)
+    assert len(alone[-1].select()) == 5
+    assert len(Pipeline([("scale", StandardScaler()), ("select", TargetedSelector(5, rule="random"))]).fit(pool)[-1].select()) == 5

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::candidates::{CandidateRequest, Candidates};
 use crate::embed::{Embedder, EmbeddingKind, ExampleEmbeddings};
-use crate::labels::{Answer, Oracle};
+use crate::labels::{Answer, Oracle, Question};
 use crate::learner::{Examples, LabelledExamples, Learner, Lesson, LessonCurve, LessonEnd, accuracy, null_as_nan};
 use crate::remedy::Parameter;
 use crate::run::RuleRun;
@@ -189,15 +189,35 @@ pub fn fine_tune(
     } else {
         learner.restart(settings.seed_of(WEIGHTS, 0));
     }
+    let per_round = settings.choosing.picks_per_round;
     // (3) repeat
     for number in run.rounds().len() + 1..=settings.choosing.rounds {
         let start = Instant::now();
-        let Some(picks) = choose(problem, settings, learner, run, number)? else { break };
-        let choosing = start.elapsed();
+        let pending = run.pending();
+        let chosen = match pending {
+            Some(picks) => Some(picks),
+            None => choose(problem, settings, learner, run, &Batch { number, picks: &[], count: per_round })?,
+        };
+        let Some(mut picks) = chosen else { break };
+        let mut choosing = start.elapsed();
         if run.pending().is_none() {
             run.keep_pending(&picks, 0)?;
         }
-        let picks = label(picks, oracle, run)?;
+        loop {
+            label(&mut picks, number, per_round, oracle, run)?;
+            let count = replacements(&picks, per_round);
+            if count == 0 {
+                break;
+            }
+            let start = Instant::now();
+            let Some(more) = choose(problem, settings, learner, run, &Batch { number, picks: &picks, count })? else {
+                break;
+            };
+            choosing += start.elapsed();
+            let answered = picks.len();
+            picks.extend(more);
+            run.keep_pending(&picks, answered)?;
+        }
         let start = Instant::now();
         let (curve, learned) = update(problem, settings, learner, run, &picks, number)?;
         let timing = RoundTiming { choosing, learning: start.elapsed() };
@@ -209,18 +229,37 @@ pub fn fine_tune(
     run.finish()
 }
 
-/// Returns the batch B, or none if the pool is used up.
+/// Returns how many rows are chosen to take the place of those that were skipped: so many that enough of them are probably
+/// labelled, if as large a share is skipped as before. Those that are not needed are dropped.
+fn replacements(picks: &[LabelledPick], per_round: usize) -> usize {
+    const MOST: usize = 4;
+    let labelled = picks.iter().filter(|pick| pick.label.is_some()).count();
+    let lacking = (picks.len() - labelled).min(per_round - labelled);
+    (lacking * picks.len()).div_ceil(labelled.max(1)).min(MOST * lacking)
+}
+
+/// The part of a batch that is chosen next.
+struct Batch<'a> {
+    /// Number of the round.
+    number: usize,
+    /// Picks of the round, which have been answered.
+    picks: &'a [LabelledPick],
+    /// Number of further picks.
+    count: usize,
+}
+
+/// Returns the batch B or a part of it, or none if the pool is used up.
 fn choose(
     problem: &Problem<'_>,
     settings: &Settings,
     learner: &dyn Learner,
     run: &RuleRun,
-    number: usize,
+    batch: &Batch<'_>,
 ) -> Result<Option<Vec<LabelledPick>>> {
-    if let Some(picks) = run.pending() {
-        return Ok(Some(picks));
-    }
-    let labelled = run.labelled();
+    let number = batch.number;
+    let mut labelled = run.labelled();
+    labelled.extend(batch.picks.iter().map(|pick| pick.row));
+    labelled.sort_unstable();
     let open: Vec<usize> = problem.open.iter().copied().filter(|row| labelled.binary_search(row).is_err()).collect();
     if open.is_empty() {
         return Ok(None);
@@ -251,24 +290,28 @@ fn choose(
     let candidates = settings.choosing.candidates.rows(&request)?;
     // (7) The kernel over [S, A′], without forming its matrix.
     let pool = embed(&candidates)?;
-    let learned = run.rounds().iter().flat_map(|round| &round.picks).filter(|pick| pick.label.is_some());
-    let learned: Vec<usize> = learned.map(|pick| pick.row).collect();
-    let observed = if settings.choosing.condition && !learned.is_empty() { Some(embed(&learned)?) } else { None };
+    let earlier = run.rounds().iter().flat_map(|round| &round.picks).filter(|_| settings.choosing.condition);
+    // A batch is always conditioned on its own picks. Of a skipped row it is known that it has none of the classes; otherwise, rows
+    // like it would be picked again and again.
+    let known: Vec<usize> = earlier.chain(batch.picks).map(|pick| pick.row).collect();
+    let observed = if known.is_empty() { None } else { Some(embed(&known)?) };
     let task = Task::new(pool.points()?, target_embeddings.points()?)
         .kernel(embedder.kernel())
         .probabilities(pool.probabilities()?)
         .observed_points(observed.as_ref().map(ExampleEmbeddings::points).transpose()?);
     let plan = Plan::default()
         .strategy(Strategy::clone(&settings.rule))
-        .count(settings.choosing.picks_per_round.min(candidates.len()))
+        .count(batch.count.min(candidates.len()))
         .noise(settings.choosing.noise_std.map_or_else(Noise::default, Noise::Std))
         .seed(settings.seed_of(RULE, number));
     // (6) B = ∅; (8) repeat b times: (9) acquisition function, (10) its maximiser joins B, (11) condition on it.
     let chosen = select(&task, &plan)?;
+    // The picks before have their part of the round's information: I(A; B₁, B₂) = I(A; B₁) + I(A; B₂ | B₁).
+    let before = batch.picks.last().map_or(0.0, |pick| pick.information);
     let pick = |pick: &homing::Pick| LabelledPick {
         row: candidates[pick.row],
         score: pick.score,
-        information: pick.information,
+        information: before + pick.information,
         label: None,
     };
     Ok(Some(chosen.picks.iter().map(pick).collect()))
@@ -284,16 +327,40 @@ fn subsample(targets: &[usize], settings: &Settings, number: usize) -> Vec<usize
     at.into_iter().map(|at| targets[at]).collect()
 }
 
-/// (12) Labels B. Each answer is saved at once, so that a resumed run does not ask again.
-fn label(mut picks: Vec<LabelledPick>, oracle: &mut dyn Oracle, run: &mut RuleRun) -> Result<Vec<LabelledPick>> {
-    for at in run.answers()..picks.len() {
-        picks[at].label = match oracle.label(picks[at].row)? {
-            Answer::Class(class) => Some(class),
-            Answer::Skip => None,
-        };
-        run.keep_pending(&picks, at + 1)?;
+/// (12) Labels B, until `count` picks have a label. Each answer is saved at once, so that a resumed run does not ask again.
+fn label(
+    picks: &mut Vec<LabelledPick>,
+    round: usize,
+    count: usize,
+    oracle: &mut dyn Oracle,
+    run: &mut RuleRun,
+) -> Result<()> {
+    let mut at = run.answers();
+    while at < picks.len() {
+        let labelled = picks[..at].iter().filter(|pick| pick.label.is_some()).count();
+        if labelled == count {
+            // An answer was corrected, so that nothing takes its place.
+            picks.truncate(at);
+            break;
+        }
+        let next: Vec<usize> = picks[at + 1..].iter().map(|pick| pick.row).collect();
+        let number = labelled + 1;
+        let question =
+            Question { row: picks[at].row, next: &next, number, count: count.min(number + next.len()), round };
+        match oracle.label(&question)? {
+            Answer::Undo => {
+                at = at.saturating_sub(1);
+                picks[at].label = None;
+            }
+            Answer::Class(class) => {
+                picks[at].label = Some(class);
+                at += 1;
+            }
+            Answer::Skip => at += 1,
+        }
+        run.keep_pending(picks, at)?;
     }
-    Ok(picks)
+    Ok(())
 }
 
 /// (13) Updates f with the data D. Returns the course of the lesson and the number of examples of D that the network learns

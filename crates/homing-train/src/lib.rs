@@ -33,7 +33,7 @@ pub use draw::{Draw, Dropout};
 pub use embed::{Embedder, EmbeddingKind, ExampleEmbeddings, Sketch};
 pub use error::{Error, Result};
 pub use homing_data::Inputs;
-pub use labels::{Answer, KnownLabels, LabelSource, Oracle};
+pub use labels::{Answer, KnownLabels, LabelSource, Oracle, Question};
 pub use learner::{Epoch, Examples, LabelledExamples, Learner, Lesson, LessonCurve, LessonEnd, Prediction, accuracy};
 pub use lock::lock_file;
 pub use network::{Net, Network};

@@ -64,7 +64,7 @@ pub enum Remedy {
     RenamePath,
     RenameClass,
     RenameClassOrLabelInFile,
-    AddLabel,
+    AddLabels,
     ResumeLater,
     LabelByRow,
     CorrectLine,
@@ -135,7 +135,9 @@ impl fmt::Display for Remedy {
             Self::RenamePath => "rename it",
             Self::RenameClass => "rename one of them",
             Self::RenameClassOrLabelInFile => "rename it, or give the labels in a file",
-            Self::AddLabel => "add it, and resume the run in the same folder",
+            Self::AddLabels => {
+                "fill in the column label there, with skip for rows to leave out, and resume the run in the same folder"
+            }
             Self::ResumeLater => "resume the run in the same folder, which keeps the answers so far",
             Self::LabelByRow => "label by row number, in a column index instead of id",
             Self::CorrectLine => "correct the line, or remove it",
@@ -270,6 +272,7 @@ pub enum PathParameter {
     Targets,
     Weights,
     Labels,
+    Encoder,
     Run,
 }
 
@@ -280,6 +283,7 @@ impl fmt::Display for PathParameter {
             Self::Targets => "the path of the targets",
             Self::Weights => "the path of the weights",
             Self::Labels => "the path of the labels",
+            Self::Encoder => "the path of the encoder",
             Self::Run => "the path of the run",
         })
     }

@@ -47,8 +47,16 @@ pub struct RunOptions {
     data: Option<PathBuf>,
     #[command(flatten)]
     open: DataOptions,
+    /// Encoder of texts or images, whose embeddings the network learns from: a folder with a model in the layout of Hugging Face,
+    /// an .onnx file, or built-in; by default, texts are embedded by the built-in encoder, and images are used as they are.
+    #[arg(long, value_name = "MODEL", help_heading = "Data")]
+    encoder: Option<PathBuf>,
+    /// Column of the texts or of the paths of images; found automatically if it has a usual name, such as text or path.
+    #[arg(long, value_name = "NAME", help_heading = "Data")]
+    text_column: Option<String>,
     /// Labels of the pool: a file with one label per row, a CSV table with the columns id (or index) and label, or the folder of
-    /// a run of `homing label`; the labels may be incomplete; the run stops when a pick has no label, and you can add it and resume.
+    /// a run of `homing label`; the table may be incomplete or not exist yet: the run then lists the picks to label in the file
+    /// to-label.csv of its folder, which you fill in before you resume.
     #[arg(long, value_name = "FILE", conflicts_with = "ask", help_heading = "Data")]
     labels: Option<PathBuf>,
     /// Ask a person at the terminal for each label and offer the classes of --task.
@@ -119,7 +127,8 @@ struct ChoosingOptions {
     /// Rule that chooses the rows; `homing rules` lists all rules.
     #[arg(long, default_value = "itl")]
     rule: String,
-    /// Rules to compare with, separated by commas, or none; the default is random, or none with --ask.
+    /// Rules to compare with, separated by commas, or none; the default is random if the data have the labels, and none with
+    /// --labels or --ask, because every rule asks for labels of its own.
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     against: Option<Vec<String>>,
     /// Number of rounds, each of which chooses, labels and fine-tunes.
@@ -128,9 +137,10 @@ struct ChoosingOptions {
     /// Picks per round.
     #[arg(long, value_name = "N", default_value_t = 1)]
     picks_per_round: usize,
-    /// Rows that each round chooses from: all, sample:COUNT or nearest:COUNT.
-    #[arg(long, default_value = "sample:1000")]
-    candidates: String,
+    /// Rows that each round chooses from: all, sample:COUNT or nearest:COUNT; by default sample:1000, and all for the network linear,
+    /// whose embeddings are the rows themselves.
+    #[arg(long, value_name = "ROWS")]
+    candidates: Option<String>,
     /// Targets per round, drawn from all targets; by default, each round uses all of them.
     #[arg(long, value_name = "N")]
     targets_per_round: Option<usize>,
@@ -140,7 +150,8 @@ struct ChoosingOptions {
     /// Covariance Σ of the last layer's weights: identity, laplace-diagonal, laplace-kronecker, laplace-damped or laplace-full.
     #[arg(long, default_value = "identity")]
     sigma: String,
-    /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm.
+    /// Standard deviation ρ of the observation noise; by default, ρ² is 0.01 × the mean squared norm, and 1 with an encoder, whose
+    /// embeddings are centred and scaled to length 1.
     #[arg(long, value_name = "R")]
     noise_std: Option<f64>,
     /// Whether to condition on the picks of earlier rounds instead of starting each round from the prior, as the paper does; the
@@ -213,6 +224,8 @@ impl DataOptions {
             size: self.size,
             label_column: self.label_column.clone(),
             embedding_column: self.embedding_column.clone(),
+            encoder: None,
+            text_column: None,
         }
     }
 }
@@ -227,6 +240,11 @@ fn label_table(named: &Path) -> Result<PathBuf> {
 }
 
 impl RunOptions {
+    /// Whether the person has said which rows each round chooses from.
+    pub fn names_candidates(&self) -> bool {
+        self.choosing.candidates.is_some()
+    }
+
     /// Returns the run that was typed, after checking that every setting is in its range.
     pub fn spec(&self) -> Result<RunSpec> {
         let labels = match &self.labels {
@@ -234,11 +252,12 @@ impl RunOptions {
             Some(path) => LabelSource::File(label_table(path)?),
             None => LabelSource::Data,
         };
-        let random = || if labels == LabelSource::Person { Vec::new() } else { vec!["random".to_owned()] };
+        let random = || if labels == LabelSource::Data { vec!["random".to_owned()] } else { Vec::new() };
         let against = self.choosing.against.clone().unwrap_or_else(random);
         let against = against.iter().filter(|rule| *rule != "none").map(|rule| rule.parse::<NamedStrategy>());
+        let data = self.open.spec(self.data.clone().unwrap_or_default());
         let spec = RunSpec {
-            data: self.open.spec(self.data.clone().unwrap_or_default()),
+            data: DataSpec { encoder: self.encoder.clone(), text_column: self.text_column.clone(), ..data },
             task: self.task.spec(),
             rule: self.choosing.rule.parse()?,
             against: against.collect::<Result<_, _>>()?,
@@ -275,7 +294,10 @@ impl ChoosingOptions {
         Ok(ChoosingSettings {
             rounds: self.rounds,
             picks_per_round: self.picks_per_round,
-            candidates: self.candidates.parse()?,
+            candidates: match &self.candidates {
+                Some(typed) => typed.parse()?,
+                None => RunSpec::new("").choosing.candidates,
+            },
             targets_per_round: self.targets_per_round,
             embedding: self.embedding.parse()?,
             sigma,

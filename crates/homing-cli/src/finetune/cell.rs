@@ -23,7 +23,7 @@ pub fn prepare(runs: &[(String, RunSpec)]) -> Result<Vec<String>> {
     let mut keys = vec![String::new(); runs.len()];
     for group in alike.into_values() {
         let (name, first) = &runs[group[0]];
-        let data = open_run(first).with_context(|| name.clone())?;
+        let data = open_run(first, false).with_context(|| name.clone())?;
         let hashes = data.fingerprint(first).with_context(|| name.clone())?;
         let mut checked: Vec<RunSpec> = Vec::new();
         for at in group {

@@ -37,6 +37,8 @@ fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
     options.given("size", data.size.as_ref());
     options.path("label-column", data.label_column.as_ref());
     options.path("embedding-column", data.embedding_column.as_ref());
+    options.path("encoder", data.encoder.as_ref());
+    options.path("text-column", data.text_column.as_ref());
     options.path("targets", task.targets.as_ref());
     options.path("task", task.classes.as_ref().map(|classes| classes.join(",")));
     options.given("target-count", task.target_count.as_ref());
@@ -49,7 +51,9 @@ fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
     }
     let (choosing, own) = (&spec.choosing, &usual.choosing);
     options.other("rule", &spec.rule, &usual.rule);
-    if spec.against != usual.against {
+    // Labels that come from people are not spent on comparisons.
+    let usual_against = if spec.labels == LabelSource::Data { usual.against.clone() } else { Vec::new() };
+    if spec.against != usual_against {
         let names: Vec<&str> = spec.against.iter().map(|rule| rule.name()).collect();
         options.path("against", Some(if names.is_empty() { "none".into() } else { names.join(",") }));
     }
@@ -130,6 +134,7 @@ mod tests {
              --weights=w --epochs 3 --warm-start --learning-rate 0.5 --minibatch-size 8 --unweighted-loss --device torch",
             "a.csv --task=1 --sigma laplace-full",
             "a.csv --task=1 --condition=false",
+            "a.csv --encoder built-in --text-column=t --labels=l.csv --against random",
             "a.csv --task=-1,2 --against ctl,random --ask --patience 2 --max-epochs 9 --learning-rate 1e-7",
         ];
         for line in lines {

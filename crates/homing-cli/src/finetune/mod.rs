@@ -3,6 +3,7 @@
 mod arguments;
 mod cell;
 mod command;
+mod encoded;
 mod open;
 mod person;
 mod report;
@@ -14,15 +15,16 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use homing_pool::Paths;
 use homing_report::plots::Section;
-use homing_train::{Error, LabelSource, RunData, RunEvent, RunFolder, RunPlan, RunResults, RunSpec};
+use homing_train::{
+    Candidates, Error, LabelSource, LessonEnd, RunData, RunEvent, RunFolder, RunPlan, RunResults, RunSpec,
+};
 
 pub use arguments::{Arguments, DataOptions, parse};
 pub use cell::prepare;
 pub use command::{typed, words as process_words};
-pub use open::{map_progress, open_data};
+pub use open::{map_progress, open_data, open_run};
 pub use summary::{table_of, with_error};
 
-use open::open_run;
 use person::Person;
 
 use crate::terminal::Bar;
@@ -34,10 +36,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         interrupt::end_with_input();
     }
     let (folder, spec, data) = match (&arguments.resume, &arguments.run) {
-        (Some(path), _) => resume(path, cell)?,
+        (Some(path), _) => resume(path, arguments.quiet, cell)?,
         (None, Some(path)) => start(path, arguments, cell).or_else(|error| match cell {
             // An experiment that was killed a moment ago has started this cell.
-            Some(_) if RunFolder::holds_run(path) => resume(path, cell),
+            Some(_) if RunFolder::holds_run(path) => resume(path, arguments.quiet, cell),
             _ => Err(error),
         })?,
         (None, None) => bail!("name a folder for the run with --run"),
@@ -71,11 +73,33 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Largest pool of which all rows are candidates by default.
+const MOST_CANDIDATES: usize = 200_000;
+
 /// Starts a new run in a folder of its own. All checks come before anything is written.
 fn start(path: &Path, arguments: &Arguments, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunData)> {
-    let spec = arguments.run_options.spec()?.rooted()?;
+    let mut spec = arguments.run_options.spec()?.rooted()?;
     spec.reads().fold(Paths::new(), Paths::reads).writes("--run", path).check()?;
-    let data = open_run(&spec)?;
+    let data = open_run(&spec, arguments.quiet)?;
+    if let LessonEnd::ValidationDrops { max_epochs, .. } = spec.learning.until
+        && data.waits_for_labels(&spec)
+        && data.split(&spec, spec.seed)?.problem().valid.is_none()
+    {
+        // Nobody has labels yet that could say when to stop.
+        spec.learning.until = LessonEnd::Epochs(max_epochs);
+        if !arguments.quiet {
+            terminal::note(format_args!(
+                "Without labelled validation examples, each round trains for {max_epochs} epochs (--epochs sets another number)."
+            ));
+        }
+    }
+    let is_small = data.data.train.len() <= MOST_CANDIDATES;
+    if cell.is_none() && !arguments.run_options.names_candidates() && data.network.to_string() == "linear" && is_small {
+        spec.choosing.candidates = Candidates::All;
+    }
+    if cell.is_none() && spec.choosing.noise_std.is_none() && encoded::needs_encoder(&spec.data) {
+        spec.choosing.noise_std = Some(encoded::NOISE_STD);
+    }
     let hashes = data.fingerprint(&spec)?;
     cell::check(cell, &spec, &data, &hashes)?;
     spec.check_with(&data)?;
@@ -84,11 +108,11 @@ fn start(path: &Path, arguments: &Arguments, cell: Option<&str>) -> Result<(RunF
 }
 
 /// Continues a run that was interrupted. Its plan is checked like the arguments of a new run.
-fn resume(path: &Path, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunData)> {
+fn resume(path: &Path, quiet: bool, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunData)> {
     let (folder, RunPlan { run: spec, data: hashes, .. }) = RunFolder::resume(path, cell::patience(cell))?;
     let unfit = || format!("{} cannot be continued, so start a run in another folder", path.display());
     spec.check().with_context(unfit)?;
-    let data = open_run(&spec)?;
+    let data = open_run(&spec, quiet)?;
     let found = data.fingerprint(&spec)?;
     cell::check(cell, &spec, &data, &found)?;
     if found != hashes {
@@ -101,7 +125,7 @@ fn resume(path: &Path, cell: Option<&str>) -> Result<(RunFolder, RunSpec, RunDat
 
 /// Runs `spec` in a folder of its own and returns the learning curves.
 pub fn learning(spec: &RunSpec, folder: &Path) -> Result<Section> {
-    let results = run_all(folder, spec, &open_run(spec)?, false)?;
+    let results = run_all(folder, spec, &open_run(spec, false)?, false)?;
     Ok(report::curves(&results))
 }
 

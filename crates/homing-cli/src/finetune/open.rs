@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow};
 use homing_data::{Data, Dataset, OpenOptions, SETS};
 use homing_train::{RunData, RunSpec};
 
+use super::encoded;
 use crate::digits;
 use crate::terminal::Bar;
 
@@ -13,11 +14,15 @@ use crate::terminal::Bar;
 const DIGITS: &str = "digits";
 
 /// Opens the data of a run, with a progress bar for the feature maps that a frozen trunk computes.
-pub fn open_run(spec: &RunSpec) -> Result<RunData> {
+pub fn open_run(spec: &RunSpec, quiet: bool) -> Result<RunData> {
     let options = spec.open_options()?;
+    if encoded::needs_encoder(&spec.data) {
+        let (data, targets) = encoded::open(spec, &options, quiet)?;
+        return Ok(RunData::new(spec, data, targets, &mut map_progress(quiet))?);
+    }
     let data = open_data(&spec.data.path, &options)?;
     let targets = spec.task.targets.as_deref().map(|path| open_targets(path, &options)).transpose()?;
-    Ok(RunData::new(spec, data, targets, &mut map_progress(false))?)
+    Ok(RunData::new(spec, data, targets, &mut map_progress(quiet))?)
 }
 
 /// Returns a callback that draws a progress bar for each set of feature maps.

@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::Result;
 use homing_pool::write_beside;
 use homing_report::plots::{Page, Picture, Plot, Section, Size, Strip};
-use homing_train::{CurvePoint, RoundResult, RunData, RunResults, RunSpec, Sigma};
+use homing_train::{CurvePoint, LabelledPick, RoundResult, RunData, RunResults, RunSpec, Sigma};
 
 use super::summary::{cells, note};
-use crate::terminal::grouped;
+use crate::terminal::{clipped, grouped};
 
 /// Maximum number of rounds whose pictures are shown.
 const STRIPS: usize = 40;
@@ -101,22 +101,21 @@ fn class(rule: &str, at: usize) -> &'static str {
     OWN.into_iter().find(|own| *own == rule).unwrap_or(OTHERS[at % OTHERS.len()])
 }
 
-/// Shows what the main rule picked, round by round, if the examples are images.
+/// Shows what the main rule picked, round by round, if the examples are images or texts.
 fn pictures(data: &RunData, results: &RunResults) -> Result<Option<Section>> {
     let train = &data.data.train;
-    if train.inputs.shape().len() != 3 {
-        return Ok(None);
-    }
     let (rule, rows) = &results.rules[0];
+    let Some(images) = train.images() else { return Ok(texts(data, rule, rows)) };
     let seed = rows.first().map(|row| row.seed);
     let mut strips = Vec::new();
     for row in rows.iter().filter(|row| Some(row.seed) == seed).take(STRIPS) {
         let mut pictures = Vec::new();
         let more = row.labelled.len().saturating_sub(PICTURES);
-        for picked in row.labelled.iter().take(PICTURES).map(|pick| pick.row) {
-            let label = train.labels[picked].map_or("no label", |label| &train.classes[label as usize]);
-            let text = format!("{}: {label}", train.ids[picked]);
-            pictures.push(Picture::png(&train.inputs.thumbnail(picked)?, text, data.in_task(picked)));
+        for pick in row.labelled.iter().take(PICTURES) {
+            let text = format!("{}: {}", train.ids[pick.row], label(data, pick));
+            let of_task = || pick.label.is_some_and(|label| data.classes[label as usize].is_some());
+            let in_task = data.in_task(pick.row).unwrap_or_else(of_task);
+            pictures.push(Picture::png(&images.thumbnail(pick.row)?, text, Some(in_task)));
         }
         let more = if more > 0 { format!(", {more} more") } else { String::new() };
         strips.push(Strip { text: format!("round {}{more}", row.round), pictures });
@@ -128,4 +127,33 @@ fn pictures(data: &RunData, results: &RunResults) -> Result<Option<Section>> {
     }
     let note = format!("The picks of {rule} in order. Picks from the task are framed, and others are pale.");
     Ok(Some(Section { title: "Picks".into(), note, columns: 1, strips, ..Section::default() }))
+}
+
+/// Maximum number of texts in a report.
+const TEXTS: usize = 500;
+
+/// Longest text in a report, in characters.
+const LONGEST: usize = 300;
+
+/// Lists the texts that the main rule picked, if the examples are texts.
+fn texts(data: &RunData, rule: &str, rows: &[RoundResult]) -> Option<Section> {
+    let train = &data.data.train;
+    let seed = rows.first().filter(|_| !train.texts.is_empty())?.seed;
+    let mut table = vec![["text", "label", "id", "round"].map(str::to_owned).to_vec()];
+    for row in rows.iter().filter(|row| row.seed == seed) {
+        for pick in &row.labelled {
+            let text = clipped(&train.texts[pick.row], LONGEST);
+            table.push(vec![text, label(data, pick).to_owned(), train.ids[pick.row].clone(), row.round.to_string()]);
+        }
+    }
+    let count = table.len() - 1;
+    table.truncate(TEXTS + 1);
+    let more = if count > TEXTS { format!(" Of {count}, the first {TEXTS} are shown.") } else { String::new() };
+    let note = format!("The picks of {rule} in order.{more}");
+    Some(Section { title: "Picks".into(), note, columns: 1, table, ..Section::default() })
+}
+
+/// Returns the label that a pick was given.
+fn label<'a>(data: &'a RunData, pick: &LabelledPick) -> &'a str {
+    pick.label.map_or("no label", |label| &data.data.train.classes[label as usize])
 }

@@ -5,7 +5,7 @@ use homing_train::{RoundResult, RunResults, mean_and_error};
 
 use crate::terminal::{grouped, plain_table};
 
-/// Returns a header, and the last round of each rule.
+/// Returns a header, and the last round of each rule. Columns that would be empty are left out.
 pub fn cells(results: &RunResults) -> Vec<Vec<String>> {
     let header = ["rule", "picks", "picks from the task", "accuracy", "mean accuracy of all rounds"];
     let mut cells = vec![header.map(str::to_owned).to_vec()];
@@ -23,7 +23,11 @@ pub fn cells(results: &RunResults) -> Vec<Vec<String>> {
             percent(mean_and_error(&all).map(|(mean, _)| mean)),
         ]);
     }
-    cells
+    let is_used: Vec<bool> = (0..header.len()).map(|at| cells[1..].iter().any(|row| !row[at].is_empty())).collect();
+    let used = |row: Vec<String>| -> Vec<String> {
+        row.into_iter().zip(&is_used).filter_map(|(cell, &is_used)| is_used.then_some(cell)).collect()
+    };
+    cells.into_iter().map(used).collect()
 }
 
 pub fn table(results: &RunResults) -> Table {

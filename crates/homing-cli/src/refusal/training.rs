@@ -17,6 +17,7 @@ pub fn words(remedy: Remedy) -> String {
                 PathParameter::Targets => "--targets",
                 PathParameter::Weights => "--weights",
                 PathParameter::Labels => "--labels",
+                PathParameter::Encoder => "--encoder",
                 PathParameter::Run => return "name a folder for the run with --run".into(),
                 _ => return remedy.to_string(),
             };
@@ -45,7 +46,9 @@ pub fn words(remedy: Remedy) -> String {
         Remedy::OtherTargetCount => "choose another --target-count, or give --targets",
         Remedy::SmallerSeed => "give a smaller --seed",
         Remedy::RenameClassOrLabelInFile => "rename it, or give the labels in a file with --labels FILE",
-        Remedy::AddLabel => "add it, and continue with --resume",
+        Remedy::AddLabels => {
+            "fill in the column label there, with skip for rows to leave out, and continue with --resume"
+        }
         Remedy::ResumeLater => "continue later with --resume, which keeps the answers so far",
         Remedy::ResumeRun => "continue it with `--resume FOLDER`, or name another folder",
         _ => return remedy.to_string(),

@@ -1,12 +1,16 @@
-//! Encoders on disk, in the layout of Hugging Face: `config.json`, weights as safetensors, and for texts `tokenizer.json`.
+//! Encoders on disk: folders in the layout of Hugging Face, with `config.json`, weights as safetensors and for texts `tokenizer.json`,
+//! and ONNX files.
 
 mod config;
 mod convolutional;
 mod images;
 mod layers;
+#[cfg(feature = "onnxruntime")]
+mod onnx;
 mod pictures;
 mod pooling;
 mod texts;
+mod tokens;
 mod transformer;
 mod weights;
 
@@ -19,11 +23,16 @@ use texts::TextModel;
 
 use crate::{Encoder, Error, Result};
 
-/// Opens the encoder in a folder.
+/// Opens the encoder in a folder or an ONNX file.
 pub(crate) fn open(folder: &Path) -> Result<Box<dyn Encoder>> {
+    #[cfg(feature = "onnxruntime")]
+    if folder.is_file() && folder.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(onnx::ENDING)) {
+        return onnx::open(folder);
+    }
     if !folder.is_dir() {
         let detail =
-            "it is not a folder; give a folder with a model in the layout of Hugging Face, or built-in".to_owned();
+            "it is not a folder; give a folder with a model in the layout of Hugging Face, an .onnx file, or built-in";
+        let detail = detail.to_owned();
         return Err(Error::Model { path: folder.to_owned(), detail });
     }
     let config = Config::open(folder, "config.json")?;
@@ -38,6 +47,12 @@ pub(crate) fn open(folder: &Path) -> Result<Box<dyn Encoder>> {
             Err(config.wrong(format!("its model_type is {family:?}, but only these can be read: {known}")))
         }
     }
+}
+
+/// Returns the last part of a path.
+#[cfg(feature = "onnxruntime")]
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Returns the name of a model for people: that of its folder.

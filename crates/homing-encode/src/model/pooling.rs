@@ -57,6 +57,12 @@ impl Pooling {
         self.dense.last().map_or(self.kinds.len() * self.width, |(linear, _)| linear.outputs())
     }
 
+    /// Returns whether embeddings are scaled to length 1.
+    #[cfg(feature = "onnxruntime")]
+    pub(crate) fn normalizes(&self) -> bool {
+        self.normalizes
+    }
+
     /// Returns the prompt that is put before every text.
     pub(crate) fn prompt(&self) -> &str {
         &self.prompt

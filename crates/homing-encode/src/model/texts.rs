@@ -4,15 +4,16 @@ use std::ops::Range;
 use std::path::Path;
 
 use rayon::prelude::*;
-use tokenizers::{Tokenizer, TruncationParams};
+use tokenizers::Tokenizer;
 
 use super::config::Config;
 use super::layers::{Linear, Norm};
 use super::name_of;
 use super::pooling::Pooling;
+use super::tokens::{self, groups, open_tokenizer};
 use super::transformer::{Block, DistanceBias, Transformer};
 use super::weights::Weights;
-use crate::{Encoder, Error, ItemKind, Items, Result};
+use crate::{Encoder, ItemKind, Items, Result};
 
 /// Number of tokens that one thread processes at once.
 const TOKENS: usize = 512;
@@ -143,7 +144,7 @@ impl TextModel {
         let longest = (positions.len() / width).saturating_sub(first_position).max(1);
         let pooling = Pooling::open(folder, width)?;
         let fingerprint = format!("{}{}", weights.fingerprint.to_hex(), pooling.fingerprint(folder)?);
-        let tokenizer = tokenizer(folder, longest, words.len() / width)?;
+        let tokenizer = open_tokenizer(folder, longest, Some(words.len() / width))?;
         let name = name_of(folder);
         Ok(Self { name, fingerprint, tokenizer, words, positions, first_position, norm, transformer, pooling })
     }
@@ -166,32 +167,6 @@ impl TextModel {
     }
 }
 
-/// Reads the tokenizer of a model. Texts are cut after as many tokens as the model's files say, at most `longest`.
-fn tokenizer(folder: &Path, longest: usize, words: usize) -> Result<Tokenizer> {
-    let path = folder.join("tokenizer.json");
-    let wrong = |detail: String| Error::Model { path: path.clone(), detail };
-    if !path.is_file() {
-        let detail = "it has no tokenizer.json; save the tokenizer in its fast form".to_owned();
-        return Err(Error::Model { path: folder.to_owned(), detail });
-    }
-    let mut tokenizer = Tokenizer::from_file(&path).map_err(|error| wrong(error.to_string()))?;
-    let given = |name: &str, key: &str| -> Result<Option<usize>> {
-        Ok(Config::find(folder, name)?.and_then(|config| config.find_size(key)))
-    };
-    let most = match given("sentence_bert_config.json", "max_seq_length")? {
-        Some(most) => most,
-        None => given("tokenizer_config.json", "model_max_length")?.unwrap_or(longest),
-    };
-    let truncation = TruncationParams { max_length: most.min(longest), ..TruncationParams::default() };
-    tokenizer.with_truncation(Some(truncation)).map_err(|error| wrong(error.to_string()))?;
-    tokenizer.with_padding(None);
-    let known = tokenizer.get_vocab(true).values().copied().max().map_or(0, |most| most as usize + 1);
-    if known > words {
-        return Err(wrong(format!("it has {known} tokens, but the model knows {words}")));
-    }
-    Ok(tokenizer)
-}
-
 impl Encoder for TextModel {
     fn name(&self) -> String {
         self.name.clone()
@@ -211,26 +186,8 @@ impl Encoder for TextModel {
 
     fn encode(&self, items: &Items, rows: Range<usize>) -> Result<Vec<f32>> {
         let Items::Texts(texts) = items else { unreachable!("the kind of the items was checked") };
-        let unread = |error: tokenizers::Error| Error::Tokens { detail: error.to_string() };
-        let prompted = |text: &String| format!("{}{text}", self.pooling.prompt());
-        let tokens: Vec<Vec<u32>> = texts[rows]
-            .par_iter()
-            .map(|text| Ok(self.tokenizer.encode_fast(prompted(text), true).map_err(unread)?.get_ids().to_vec()))
-            .collect::<Result<_>>()?;
-        // Long sequences first, so that no thread has a long one left at the end.
-        let mut order: Vec<usize> = (0..tokens.len()).collect();
-        order.sort_by_key(|&at| std::cmp::Reverse(tokens[at].len()));
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut free = 0;
-        for at in order {
-            let length = tokens[at].len();
-            if length > free || groups.is_empty() {
-                groups.push(Vec::new());
-                free = TOKENS.max(length);
-            }
-            free -= length;
-            groups.last_mut().expect("a group was added").push(at);
-        }
+        let tokens = tokens::of_texts(&self.tokenizer, self.pooling.prompt(), &texts[rows])?;
+        let groups = groups(&tokens, TOKENS, usize::MAX);
         let outputs = self.dim();
         let embedded: Vec<Vec<f32>> = groups
             .par_iter()

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from homing import theory
 from homing._diagnose import Diagnosis, diagnose
+from homing._encoder import Encoder
 from homing._homing import __version__
 from homing._homing import rules as _rules
 from homing._label_run import LabelRun
@@ -58,6 +59,7 @@ def rules() -> list[Rule]:
 __all__ = [
     "Columns",
     "Diagnosis",
+    "Encoder",
     "Explanation",
     "Inputs",
     "LabelRun",

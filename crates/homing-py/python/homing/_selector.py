@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homing import _inputs
+from homing._encoder import encoder_for
 from homing._files import files_of
 from homing._homing import Data
 from homing._inputs import Embeddings, Rows
@@ -67,6 +68,8 @@ class Selector:
                 self._inputs[name] = self._column(name)
         self._picked: list[int] = []
         self._others: list[int] = []
+        # It is kept, because a built-in encoder has learned from the pool.
+        self._inputs["encoder"] = encoder_for(self._inputs.get("encoder"), pool)
         self._data: Data | None = None
         self._files = files_of(observed)
         self._lock, self._choosing = RLock(), False
@@ -89,7 +92,8 @@ class Selector:
     def _view(self) -> Data:
         """Returns the pool's data, which is opened once."""
         if self._data is None:
-            self._data = self._task_data(None, None).pool
+            opened = self._task_data(None, None)
+            self._data, self._inputs["encoder"] = opened.pool, opened.encoder
         return self._data
 
     def _task_data(self, targets: Embeddings | None, probabilities: Embeddings | None) -> TaskData:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,6 +10,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import numpy.typing as npt
 
+from homing._encoder import Encoder
 from homing._inputs import Embeddings, Rows
 from homing._progress import Pick, Progress
 
@@ -75,6 +77,10 @@ class Inputs(Columns, total=False):
         Whether to scale all rows to unit length, after the mean is subtracted. The default is True under the same conditions.
     forbidden
         Rows that must not be picked.
+    encoder
+        What turns texts and images into embeddings: a :class:`homing.Encoder`, the path of a model (a folder in the layout of
+        Hugging Face, or an ``.onnx`` file), or ``built-in``. Pool and targets may then be texts, paths of images, tables with a
+        column of either, or files. By default, texts and images are embedded by the built-in encoder.
     noise_vars
         The noise variance ρ² of every row, instead of `noise_std`.
 
@@ -91,6 +97,7 @@ class Inputs(Columns, total=False):
     center: bool | None
     normalize: bool | None
     forbidden: Rows | None
+    encoder: Encoder | str | os.PathLike[str] | None
     noise_vars: Any
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homing import _homing, _inputs
+from homing._encoder import Encoder, encoder_for, strings_of
 from homing._files import files_of
 from homing._homing import Data, Task
 from homing._inputs import Embeddings, Rows
@@ -37,13 +38,23 @@ class TaskData:
         columns = {name: given.pop(name) for name in Columns.__optional_keys__ if name in given}
         own = {name: columns[name] for name in ("embedding_column",) if name in columns}
         _take_columns(pool, ("groups", "costs", "probabilities"), given, columns)
-        self.pool = _inputs.data(pool, "pool", columns=columns)
+        chosen = given.pop("encoder", None)
+        self.encoder = encoder_for(chosen, pool, columns.get("text_column"))
+        if self.encoder is not None and not isinstance(pool, Data):
+            self.pool = self.encoder._data(pool, columns)
+        else:
+            self.pool = self._opened(pool, columns)
         rows, pool_columns = self.pool.rows, self.pool.columns
         self.table = PoolTable(pool, self.pool, columns.get("embedding_column"), columns.get("id_column"))
         _take_columns(targets, ("target_probabilities",), given, own)
         self.targets = None
         if targets is not None:
-            self.targets = _inputs.data(targets, "targets", copy=True, columns=own, pool_columns=pool_columns)
+            if self.encoder is not None and (isinstance(targets, (str, os.PathLike)) or strings_of(targets, explicit=True) is not None):
+                self.targets = self.encoder._data(targets, {})
+            elif self.encoder is not None and chosen is None:
+                raise TypeError("the pool holds texts or images, but the targets hold embeddings; give the same for both")
+            else:
+                self.targets = _inputs.data(targets, "targets", copy=True, columns=own, pool_columns=pool_columns)
         for name in ("groups", "costs"):
             if name in columns:
                 given[name] = getattr(self.pool, name)
@@ -62,6 +73,16 @@ class TaskData:
         given["forbidden"] = _forbidden(given.get("forbidden"), self.pool)
         given["quotas"], given["groups"] = _groups(given.get("groups"), given.get("quotas"), rows)
         self.task = Task(self.pool, self.targets, given)
+
+    def _opened(self, pool: Any, columns: dict[str, Any]) -> Data:
+        """Opens a pool of embeddings. The texts or images of a file are embedded by a built-in encoder."""
+        try:
+            return _inputs.data(pool, "pool", columns=columns)
+        except ValueError:
+            if not isinstance(pool, (str, os.PathLike)) or not _homing.holds_items(os.fspath(pool), columns):
+                raise
+        self.encoder = Encoder()
+        return self.encoder._data(pool, columns)
 
     def select(self, settings: Mapping[str, Any]) -> Selection:
         """Chooses rows; `settings` are `n`, `rule`, `noise_std` and the keys of :class:`homing.Settings`."""

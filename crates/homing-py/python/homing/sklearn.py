@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,27 @@ from homing._selector import Selector
 from homing._settings import Options
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from typing_extensions import Unpack
+
+
+def _refuse_untransformed(selector: TargetedSelector) -> None:
+    """Raises an error if a pipeline has transformed X, but not the targets."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        pipeline = frame.f_locals.get("self") if frame.f_globals.get("__name__") == "sklearn.pipeline" else None
+        steps = getattr(pipeline, "steps", None)
+        if steps and steps[-1][1] is selector:
+            before = [name for name, step in steps[:-1] if step not in (None, "passthrough")]
+            if before and "targets" not in (getattr(pipeline, "transform_input", None) or ()):
+                raise ValueError(
+                    f"the pipeline transforms X by {', '.join(before)}, but not the targets; transform both before this step, "
+                    "X = steps.fit_transform(X) and targets = steps.transform(targets) with steps = pipeline[:-1], or create the "
+                    "pipeline with transform_input=['targets'] and enable_metadata_routing"
+                )
+            return
+        frame = frame.f_back
 
 
 class TargetedSelector(BaseEstimator):  # type: ignore[misc]
@@ -76,7 +97,12 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
         """Sets the pool, the targets, and the rows that are already labelled; `y` is ignored.
 
         The options are those of :class:`homing.Selector`, such as `groups`, `quotas`, `costs`, `budget` and `forbidden`.
+
+        A pipeline whose earlier steps transform X must transform the targets as well: create it with
+        ``transform_input=["targets"]`` and metadata routing. Without that, it is refused.
         """
+        if targets is not None:
+            _refuse_untransformed(self)
         self.targets_ = targets
         all_options: Options = {
             "kernel": self.kernel,

@@ -48,7 +48,7 @@ impl Error {
             Self::Share { class: text(), share: 7.0 },
             Self::UntypableClass { class: text() },
             Self::TwinClasses { name: text() },
-            Self::MissingLabel { file: path(), id: text(), row: 3 },
+            Self::MissingLabels { file: path(), count: 3, list: path() },
             Self::NoAnswer,
             Self::Busy { folder: path() },
             Self::NoRun { folder: path() },
@@ -68,6 +68,7 @@ impl Error {
             PathParameter::Targets,
             PathParameter::Weights,
             PathParameter::Labels,
+            PathParameter::Encoder,
             PathParameter::Run,
         ];
         all.extend(paths.map(|of| Self::EmptyPath { of }));

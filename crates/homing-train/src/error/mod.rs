@@ -94,8 +94,8 @@ pub enum Error {
     TwinClasses { name: String },
     /// A label file is invalid; `place` is the file, or a line of it.
     LabelFile { place: String, fault: LabelFault },
-    /// A label file has no label for a pick.
-    MissingLabel { file: PathBuf, id: String, row: usize },
+    /// A label file has no labels for some picks, which are listed in another file.
+    MissingLabels { file: PathBuf, count: usize, list: PathBuf },
     /// The person who labels does not answer any more.
     NoAnswer,
     /// Another process is using the folder.
@@ -173,7 +173,7 @@ impl Error {
             Self::UntypableClass { .. } => Remedy::RenameClassOrLabelInFile,
             Self::TwinClasses { .. } => Remedy::RenameClass,
             Self::LabelFile { fault, .. } => fault.remedy(),
-            Self::MissingLabel { .. } => Remedy::AddLabel,
+            Self::MissingLabels { .. } => Remedy::AddLabels,
             Self::NoAnswer => Remedy::ResumeLater,
             Self::Busy { .. } => Remedy::WaitForProcess,
             Self::NoRun { .. } => Remedy::NameRun,
@@ -284,8 +284,9 @@ impl fmt::Display for ProblemSentence<'_> {
             Error::UntypableClass { class } => write!(f, "the class {class:?} cannot be typed"),
             Error::TwinClasses { name } => write!(f, "there are two classes {name:?} that differ only in spaces"),
             Error::LabelFile { place, fault } => write!(f, "{place}: {fault}"),
-            Error::MissingLabel { file, id, row } => {
-                write!(f, "{} has no label for {id:?} (row {row})", file.display())
+            Error::MissingLabels { file, count, list } => {
+                let picks = if *count == 1 { "1 pick has".to_owned() } else { format!("{count} picks have") };
+                write!(f, "{picks} no label in {} and can be labelled in {}", file.display(), list.display())
             }
             Error::NoAnswer => f.write_str("the labelling stopped before all picks had an answer"),
             Error::Busy { folder } => write!(f, "another process is using {}", folder.display()),

@@ -1,6 +1,6 @@
 //! Data, classes and network of a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use homing_data::{Data, Dataset, Inputs};
 use rand::SeedableRng;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::algorithm::RoundRecord;
 use crate::device::device;
-use crate::labels::{KnownLabels, LabelSource, Oracle, check_typable};
+use crate::labels::{Answer, KnownLabels, LabelSource, Oracle, check_typable};
 use crate::learner::Learner;
 use crate::models::efficientnet::EfficientNet;
 use crate::models::{self, NetworkName};
@@ -36,7 +36,7 @@ pub struct RunData {
     /// Weights of a network with a frozen trunk.
     pretrained: Option<Box<EfficientNet>>,
     /// Labels of the pool from a table.
-    labels: Option<Vec<Option<u32>>>,
+    labels: Option<Vec<Option<Answer>>>,
 }
 
 /// The examples themselves, or their feature maps from a frozen trunk.
@@ -52,7 +52,7 @@ impl RunData {
     pub fn new(
         spec: &RunSpec,
         mut data: Data,
-        targets: Option<Dataset>,
+        mut targets: Option<Dataset>,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self> {
         let source = &spec.labels;
@@ -63,11 +63,23 @@ impl RunData {
         if *source != LabelSource::Person && table.is_none() && data.train.labels.iter().all(Option::is_none) {
             return Err(Error::NoLabels);
         }
+        if let Some(path) = table.filter(|path| !path.exists())
+            && data.train.labels.iter().any(Option::is_some)
+        {
+            // Nobody needs to label these data, so the path is probably wrong.
+            return Err(homing_pool::Error::NotFound { path: path.clone() }.into());
+        }
         if let Some(targets) = &targets
             && targets.inputs.shape() != data.train.inputs.shape()
         {
             let [targets, pool] = [targets, &data.train].map(|part| part.inputs.shape().to_vec());
             return Err(Error::TargetShape { targets, pool });
+        }
+        if let Some((means, spread)) = data.train.inputs.unlike_spread() {
+            // A network hardly learns from columns in different units.
+            for part in [Some(&mut data.train), data.test.as_mut(), targets.as_mut()].into_iter().flatten() {
+                part.inputs = part.inputs.standardized(&means, &spread)?;
+            }
         }
         if targets.is_none() && spec.task.classes.is_none() {
             return Err(Error::NoTask);
@@ -154,15 +166,15 @@ impl RunData {
         Some(format!("the label of row {} in the record of round {round} differs from the data", pick.row))
     }
 
-    /// Returns the source of labels, or none if a person labels.
-    pub(super) fn oracle<'a>(&'a self, spec: &'a RunSpec) -> Option<Box<dyn Oracle + 'a>> {
-        match (&spec.labels, &self.labels) {
+    /// Returns the source of labels for the run in `folder`, or none if a person labels.
+    pub(super) fn oracle<'a>(&'a self, spec: &'a RunSpec, folder: &Path) -> Result<Option<Box<dyn Oracle + 'a>>> {
+        Ok(match (&spec.labels, &self.labels) {
             (LabelSource::File(path), Some(labels)) => {
-                Some(Box::new(LabelFile { labels, ids: &self.data.train.ids, path }))
+                Some(Box::new(LabelFile::open(&self.data.train, labels, path, folder)?))
             }
             (LabelSource::Person, _) => None,
             _ => Some(Box::new(KnownLabels(&self.data.train.labels))),
-        }
+        })
     }
 
     /// Returns the network with the weights that it starts from.

@@ -15,6 +15,7 @@ use crate::remedy::PathParameter;
 use crate::{Error, Result};
 
 use super::RunSpec;
+use super::label_file::TO_LABEL;
 use super::record::{read_json, remove_left_overs, write_json};
 
 const LOCK: &str = "lock";
@@ -24,7 +25,7 @@ const ROUNDS: &str = "rounds";
 const PENDING: &str = "pending.json";
 const FIRST_MODEL: &str = "model-0001.safetensors";
 /// Files that a finished run writes in addition to the folders of its rules.
-const RESULTS: [&str; 3] = ["picks.csv", "results.csv", "report.html"];
+const RESULTS: [&str; 4] = ["picks.csv", "results.csv", "report.html", TO_LABEL];
 
 /// Content of `plan.json`.
 #[derive(Serialize, Deserialize)]

@@ -38,7 +38,7 @@ impl<'a> History<'a> {
         expect(number <= self.settings.choosing.rounds, || {
             format!("the plan has {} rounds", self.settings.choosing.rounds)
         })?;
-        self.check_picks(&round.picks)?;
+        self.check_picks(&round.picks, round.picks.len())?;
         self.picked.extend(round.picks.iter().map(|pick| pick.row));
         let in_task =
             |pick: &&LabelledPick| pick.label.is_some_and(|label| self.problem.classes[label as usize].is_some());
@@ -62,17 +62,18 @@ impl<'a> History<'a> {
     pub fn check_pending(&self, pending: &Pending, number: usize) -> Result<(), String> {
         let Pending { round, picks, answered } = pending;
         expect(*round == number, || format!("it is of round {round}, but round {number} is the next"))?;
-        self.check_picks(picks)?;
         expect(*answered <= picks.len(), || format!("it claims {answered} answers for {} picks", picks.len()))?;
+        self.check_picks(picks, *answered)?;
         let open = picks[*answered..].iter().all(|pick| pick.label.is_none());
         expect(open, || "it has a label for a pick that has not been answered".into())
     }
 
-    fn check_picks(&self, picks: &[LabelledPick]) -> Result<(), String> {
+    /// Checks picks of which the first `answered` have an answer. Others have taken the place of those that were skipped.
+    fn check_picks(&self, picks: &[LabelledPick], answered: usize) -> Result<(), String> {
         let (most, classes) = (self.settings.choosing.picks_per_round, self.problem.classes.len());
-        expect((1..=most).contains(&picks.len()), || {
-            format!("it has {} picks, but a round has 1 to {most}", picks.len())
-        })?;
+        let labelled = picks[..answered].iter().filter(|pick| pick.label.is_some()).count();
+        expect(!picks.is_empty(), || format!("it has 0 picks, but a round has 1 to {most}"))?;
+        expect(labelled <= most, || format!("it has {labelled} labels, but a round has 1 to {most}"))?;
         let mut rows = BTreeSet::new();
         for &LabelledPick { row, label, .. } in picks {
             let open = self.problem.open.binary_search(&row).is_ok();

@@ -1,28 +1,75 @@
 //! Label files: tables that give labels by id or row number.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use homing_data::Dataset;
-use homing_pool::{map, read_file};
+use homing_pool::{map, read_file, write_beside};
 
-use crate::labels::{Answer, Oracle};
+use crate::labels::{Answer, Oracle, Question};
 use crate::remedy::Remedy;
 use crate::text::some_of;
 use crate::{Error, Result};
 
-/// Labels from a file, some of which may be missing.
+/// Name of the file in the folder of a run that lists the rows whose labels are missing.
+pub(super) const TO_LABEL: &str = "to-label.csv";
+
+/// Label that leaves a row out, unless it is the name of a class.
+const SKIP: &str = "skip";
+
+/// Labels from a file, and from the list of missing labels that people have filled in.
 pub(super) struct LabelFile<'a> {
-    pub labels: &'a [Option<u32>],
-    pub ids: &'a [String],
-    pub path: &'a Path,
+    data: &'a Dataset,
+    labels: &'a [Option<Answer>],
+    path: &'a Path,
+    to_label: PathBuf,
+    filled_in: Vec<Option<Answer>>,
+}
+
+impl<'a> LabelFile<'a> {
+    /// Reads the list of missing labels in the folder of the run, if there is one.
+    pub fn open(data: &'a Dataset, labels: &'a [Option<Answer>], path: &'a Path, folder: &Path) -> Result<Self> {
+        let to_label = folder.join(TO_LABEL);
+        let filled_in = self::labels(&to_label, data)?;
+        Ok(Self { data, labels, path, to_label, filled_in })
+    }
+
+    fn known(&self, row: usize) -> Option<Answer> {
+        self.labels[row].or(self.filled_in[row])
+    }
+
+    /// Writes the list of missing labels: those that were filled in, and these rows without one.
+    fn write(&self, missing: &[usize]) -> Result<()> {
+        let Dataset { ids, texts, classes, .. } = self.data;
+        let unique = ids.iter().collect::<BTreeSet<_>>().len() == ids.len();
+        let by_id = unique && ids.iter().enumerate().any(|(row, id)| *id != row.to_string());
+        let mut table = csv::Writer::from_writer(Vec::new());
+        let text = (!texts.is_empty()).then_some("text");
+        let key = if by_id { "id" } else { "index" };
+        let failed = |error: csv::Error| Error::io(&self.to_label)(error.into());
+        table.write_record([Some(key), text, Some("label")].into_iter().flatten()).map_err(failed)?;
+        let filled_in = self.filled_in.iter().enumerate().filter_map(|(row, answer)| Some((row, (*answer)?)));
+        let filled_in = filled_in.map(|(row, answer)| (row, label_of(answer, classes)));
+        for (row, label) in filled_in.chain(missing.iter().map(|&row| (row, String::new()))) {
+            let key = if by_id { ids[row].clone() } else { row.to_string() };
+            let record = [Some(key), texts.get(row).cloned(), Some(label)];
+            table.write_record(record.into_iter().flatten()).map_err(failed)?;
+        }
+        let bytes = table.into_inner().expect("writing to memory does not fail");
+        Ok(write_beside(&self.to_label, |file| std::io::Write::write_all(file, &bytes))?)
+    }
 }
 
 impl Oracle for LabelFile<'_> {
-    fn label(&mut self, row: usize) -> Result<Answer> {
-        let missing = || Error::MissingLabel { file: self.path.into(), id: self.ids[row].clone(), row };
-        self.labels[row].map(Answer::Class).ok_or_else(missing)
+    fn label(&mut self, question: &Question<'_>) -> Result<Answer> {
+        if let Some(answer) = self.known(question.row) {
+            return Ok(answer);
+        }
+        let rows = std::iter::once(&question.row).chain(question.next).copied();
+        let missing: Vec<usize> = rows.filter(|&row| self.known(row).is_none()).collect();
+        self.write(&missing)?;
+        Err(Error::MissingLabels { file: self.path.into(), count: missing.len(), list: self.to_label.clone() })
     }
 }
 
@@ -98,6 +145,9 @@ impl fmt::Display for LabelFault {
 /// Returns whether the file is a table with a column id or index, instead of a list with one label per row of the pool. Such a
 /// table must have a column label, unless `label_column` names another column.
 pub(super) fn is_table(path: &Path, label_column: Option<&str>) -> Result<bool> {
+    if is_missing(path) {
+        return Ok(true);
+    }
     let bytes = map(path)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -116,13 +166,28 @@ pub(super) fn is_table(path: &Path, label_column: Option<&str>) -> Result<bool> 
     Ok(false)
 }
 
-/// Returns the labels in a file, one per line that has one.
+/// Returns the labels in a file, one per line that names a class.
 pub(super) fn names(path: &Path) -> Result<Vec<String>> {
-    Ok(LabelTable::read(path)?.lines.into_iter().map(|line| line.label).collect())
+    let labels = LabelTable::read(path)?.lines.into_iter().map(|line| line.label);
+    Ok(labels.filter(|label| label != SKIP).collect())
 }
 
-/// Returns the labels of all rows of the pool from a file with the columns id or index, and label.
-pub(super) fn labels(path: &Path, data: &Dataset) -> Result<Vec<Option<u32>>> {
+/// Returns what a file says for an answer.
+fn label_of(answer: Answer, classes: &[String]) -> String {
+    match answer {
+        Answer::Class(class) => classes[class as usize].clone(),
+        Answer::Skip | Answer::Undo => SKIP.to_owned(),
+    }
+}
+
+/// Whether a table of labels does not exist yet.
+fn is_missing(path: &Path) -> bool {
+    !path.as_os_str().is_empty() && std::fs::symlink_metadata(path).is_err()
+}
+
+/// Returns the labels of all rows of the pool from a file with the columns id or index, and label. A file that does not exist yet
+/// has none.
+pub(super) fn labels(path: &Path, data: &Dataset) -> Result<Vec<Option<Answer>>> {
     let table = LabelTable::read(path)?;
     let mut ids: HashMap<&str, Vec<usize>> = HashMap::new();
     data.ids.iter().enumerate().for_each(|(row, id)| ids.entry(id).or_default().push(row));
@@ -133,16 +198,18 @@ pub(super) fn labels(path: &Path, data: &Dataset) -> Result<Vec<Option<u32>>> {
             _ if table.by_row => Vec::new(),
             _ => ids.get(key.as_str()).cloned().unwrap_or_default(),
         };
-        let class = data.classes.iter().position(|known| known == label);
-        let fault = match (&rows[..], class) {
+        let class = data.classes.iter().position(|known| known == label).map(|class| Answer::Class(class as u32));
+        let answer = class.or((label == SKIP).then_some(Answer::Skip));
+        let fault = match (&rows[..], answer) {
             (&[first, second, ..], _) => LabelFault::SharedId { id: key.clone(), first, second },
-            (&[row], Some(class)) if row < labels.len() => {
-                match labels[row].replace(class as u32).filter(|&before| before as usize != class) {
+            (&[row], Some(answer)) if row < labels.len() => {
+                match labels[row].replace(answer).filter(|&before| before != answer) {
                     None => continue,
-                    Some(before) => {
-                        let before = data.classes[before as usize].clone();
-                        LabelFault::TwoLabels { key: key.clone(), label: label.clone(), before }
-                    }
+                    Some(before) => LabelFault::TwoLabels {
+                        key: key.clone(),
+                        label: label.clone(),
+                        before: label_of(before, &data.classes),
+                    },
                 }
             }
             (&[row], None) if row < labels.len() => {
@@ -181,6 +248,9 @@ struct LabelLine {
 
 impl LabelTable {
     fn read(path: &Path) -> Result<Self> {
+        if is_missing(path) {
+            return Ok(Self { by_row: false, lines: Vec::new() });
+        }
         let of_file = |fault| Error::LabelFile { place: path.display().to_string(), fault };
         let bytes = read_file(path, MOST_BYTES)?;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);

@@ -4,13 +4,14 @@ mod data;
 mod folder;
 mod history;
 mod label_file;
+mod predictions;
 mod record;
 mod results;
 mod spec;
 mod split;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use homing_pool::{read_file, write_beside};
 
@@ -68,7 +69,7 @@ pub fn run(
             }
             progress(RunEvent::Opened { rounds: run.rounds().len() });
             let mut learner = data.learner(spec)?;
-            let mut own = data.oracle(spec);
+            let mut own = data.oracle(spec, folder)?;
             let oracle: &mut dyn Oracle = match &mut own {
                 Some(own) => &mut **own,
                 None => person,
@@ -91,6 +92,11 @@ pub fn run(
 /// Returns the name of the folder of a rule with a seed.
 fn rule_folder(rule: &str, seed: u64) -> String {
     format!("{rule}-{seed}")
+}
+
+/// Returns the path of the network of a rule with a seed after all rounds.
+fn network_path(folder: &Path, rule: &str, seed: u64) -> PathBuf {
+    folder.join(rule_folder(rule, seed)).join("model.safetensors")
 }
 
 /// Limit on the bytes of `times.csv`.

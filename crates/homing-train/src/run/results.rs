@@ -84,7 +84,8 @@ impl RunResults {
         let (mut share, mut picks) = (TaskShare::default(), 0);
         for round in rounds {
             share.count(round, split);
-            picks += round.picks.len();
+            // Other rows have taken the place of those that were skipped.
+            picks += round.picks.iter().filter(|pick| pick.label.is_some()).count();
             list.push(RoundResult {
                 seed,
                 round: round.round,
@@ -154,6 +155,6 @@ impl RunResults {
     pub fn network(&self, folder: &Path) -> PathBuf {
         let (rule, rounds) = &self.rules[0];
         let seed = rounds.first().map_or(0, |result| result.seed);
-        folder.join(super::rule_folder(rule, seed)).join("model.safetensors")
+        super::network_path(folder, rule, seed)
     }
 }

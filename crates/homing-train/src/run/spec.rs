@@ -68,6 +68,10 @@ pub struct DataSpec {
     pub label_column: Option<String>,
     /// Column or tensor of the embeddings.
     pub embedding_column: Option<String>,
+    /// Encoder that turns texts or images into the inputs of the network; none if the data are used as they are.
+    pub encoder: Option<PathBuf>,
+    /// Column of the texts for the encoder.
+    pub text_column: Option<String>,
 }
 
 /// The task of a run.
@@ -113,7 +117,14 @@ impl RunSpec {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let name = |name: &str| name.parse().expect("the name is in the table of strategies");
         Self {
-            data: DataSpec { path: path.into(), size: None, label_column: None, embedding_column: None },
+            data: DataSpec {
+                path: path.into(),
+                size: None,
+                label_column: None,
+                embedding_column: None,
+                encoder: None,
+                text_column: None,
+            },
             task: TaskSpec {
                 targets: None,
                 classes: None,
@@ -203,8 +214,10 @@ impl RunSpec {
 
     /// Returns the same description with absolute paths.
     pub fn rooted(mut self) -> Result<Self> {
+        let labels = self.label_path().map(Path::to_owned);
         let root = |path: &mut PathBuf| -> Result<()> {
-            if path.exists() {
+            // A table of labels may be written later.
+            if path.exists() || labels.as_ref() == Some(path) {
                 *path = std::path::absolute(&*path).map_err(Error::io(&*path))?;
             }
             path.to_str().map(drop).ok_or_else(|| Error::PathText { path: path.clone() })
@@ -268,15 +281,17 @@ impl RunSpec {
         let paths = [
             (PathParameter::Data, Some(&*self.data.path)),
             (PathParameter::Targets, self.task.targets.as_deref()),
+            (PathParameter::Encoder, self.data.encoder.as_deref()),
             (PathParameter::Weights, self.network.weights.as_deref()),
             (PathParameter::Labels, self.label_path()),
         ];
         paths.into_iter().filter_map(|(of, path)| Some((of, path?))).collect()
     }
 
-    fn paths_mut(&mut self) -> [Option<&mut PathBuf>; 4] {
+    fn paths_mut(&mut self) -> [Option<&mut PathBuf>; 5] {
         let labels = if let LabelSource::File(path) = &mut self.labels { Some(path) } else { None };
-        [Some(&mut self.data.path), self.task.targets.as_mut(), self.network.weights.as_mut(), labels]
+        let DataSpec { path, encoder, .. } = &mut self.data;
+        [Some(path), encoder.as_mut(), self.task.targets.as_mut(), self.network.weights.as_mut(), labels]
     }
 }
 

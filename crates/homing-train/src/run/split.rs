@@ -41,6 +41,18 @@ impl RunData {
             open.shuffle(&mut rng);
             (train, open.split_off(open.len() - open.len() / HELD_OUT))
         };
+        if self.waits_for_labels(spec) {
+            if self.data.test.is_none() {
+                // Rows without a label cannot serve as tests.
+                let (labelled, others): (Vec<usize>, Vec<usize>) =
+                    valid.into_iter().partition(|&row| held.labels[row].is_some());
+                open.extend(others);
+                valid = labelled;
+            }
+        } else {
+            // Nobody can say the labels of the others.
+            open.retain(|&row| train.labels[row].is_some());
+        }
         open.sort_unstable();
         let out = left_out(train, &open, &spec.task.thin_pool, &mut rng)?;
         open.retain(|row| !out.contains(row));

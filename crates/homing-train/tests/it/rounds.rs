@@ -1,11 +1,12 @@
 //! Tests of Algorithm 1: what a round does, and that interruptions do not change the result.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use homing_train::{
     Answer, Candidates, ChoosingSettings, EmbeddingKind, Error, KnownLabels, LearningSettings, LessonEnd,
-    NamedStrategy, Oracle, Problem, RoundRecord, RuleRun, Settings, Sigma, fine_tune,
+    NamedStrategy, Oracle, Problem, Question, RoundRecord, RuleRun, Settings, Sigma, fine_tune,
 };
 
 use crate::files::files;
@@ -91,9 +92,9 @@ impl World {
 struct FailingOracle<'a>(KnownLabels<'a>, usize);
 
 impl Oracle for FailingOracle<'_> {
-    fn label(&mut self, row: usize) -> Result<Answer, Error> {
+    fn label(&mut self, question: &Question<'_>) -> Result<Answer, Error> {
         self.1 = self.1.checked_sub(1).ok_or(Error::NoAnswer)?;
-        self.0.label(row)
+        self.0.label(question)
     }
 }
 
@@ -202,14 +203,87 @@ fn a_run_with_a_loss_of_nan_can_be_resumed() {
 }
 
 #[test]
-fn skipped_examples_are_not_picked_again_and_not_learned_from() {
+fn other_examples_take_the_place_of_skipped_ones() {
+    let world = World::new();
+    // Every third row cannot be labelled.
+    let some: Vec<Option<u32>> =
+        world.known.iter().enumerate().map(|(row, label)| label.filter(|_| row % 3 > 0)).collect();
+    for condition in [false, true] {
+        let settings = with(|settings| settings.choosing.condition = condition);
+        let whole = tempfile::tempdir().unwrap();
+        let rounds = world.go(&settings, whole.path(), &mut KnownLabels(&some)).unwrap();
+        let picks = || rounds.iter().flat_map(|round| &round.picks);
+        let rows: BTreeSet<usize> = picks().map(|pick| pick.row).collect();
+        assert_eq!(rows.len(), picks().count(), "a row was picked twice");
+        assert!(picks().any(|pick| pick.label.is_none()), "no row was skipped");
+        for round in &rounds {
+            assert_eq!(round.picks.iter().filter(|pick| pick.label.is_some()).count(), 3);
+        }
+        // Interrupted anywhere, also among the replacements, the run ends with the same files.
+        for answers in 0..picks().count() {
+            let broken = tempfile::tempdir().unwrap();
+            world.go(&settings, broken.path(), &mut FailingOracle(KnownLabels(&some), answers)).unwrap_err();
+            world.go(&settings, broken.path(), &mut KnownLabels(&some)).unwrap();
+            assert_eq!(files(broken.path()), files(whole.path()), "after {answers} answers");
+        }
+    }
+}
+
+#[test]
+fn a_pool_without_labels_is_asked_about_once_and_teaches_nothing() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
     let nothing = vec![None; world.known.len()];
     let rounds = world.go(&settings(), folder.path(), &mut KnownLabels(&nothing)).unwrap();
     assert!(rounds.iter().all(|round| round.learned == 0 && round.curve.is_none()));
-    let rows: std::collections::BTreeSet<usize> = rounds.iter().flat_map(|r| &r.picks).map(|pick| pick.row).collect();
-    assert_eq!(rows.len(), 12);
+    let picks: Vec<usize> = rounds.iter().flat_map(|round| &round.picks).map(|pick| pick.row).collect();
+    assert_eq!(picks.iter().collect::<BTreeSet<_>>().len(), world.pool.rows.len());
+    assert_eq!(picks.len(), world.pool.rows.len());
+}
+
+/// Answers with a list of answers, and notes the questions.
+struct Script<'a> {
+    known: &'a [Option<u32>],
+    answers: Vec<Answer>,
+    asked: Vec<(usize, usize, usize, usize)>,
+}
+
+impl Oracle for Script<'_> {
+    fn label(&mut self, question: &Question<'_>) -> Result<Answer, Error> {
+        self.asked.push((question.row, question.number, question.count, question.round));
+        if self.answers.is_empty() {
+            return Ok(Answer::Class(self.known[question.row].unwrap()));
+        }
+        Ok(self.answers.remove(0))
+    }
+}
+
+#[test]
+fn an_answer_can_be_taken_back() {
+    let world = World::new();
+    let two = with(|settings| settings.choosing.rounds = 1);
+    let go = |answers: &[Answer]| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut script = Script { known: &world.known, answers: answers.to_vec(), asked: Vec::new() };
+        let rounds = world.go(&two, folder.path(), &mut script).unwrap();
+        (rounds[0].picks.clone(), script.asked)
+    };
+    let (usual, asked) = go(&[]);
+    assert_eq!(
+        asked.iter().map(|&(_, number, count, round)| (number, count, round)).collect::<Vec<_>>(),
+        [(1, 3, 1), (2, 3, 1), (3, 3, 1)]
+    );
+    // The first answer cannot be taken back further. A wrong answer and a wrong skip are corrected.
+    let (first, second, third) = (usual[0].row, usual[1].row, usual[2].row);
+    let (picks, asked) = go(&[Answer::Undo, Answer::Class(5), Answer::Undo]);
+    assert_eq!(asked.iter().map(|asked| asked.0).collect::<Vec<_>>(), [first, first, second, first, second, third]);
+    assert_eq!(picks, usual);
+    // The skip of the third is taken back after another row has taken its place.
+    let label = |row: usize| Answer::Class(world.known[row].unwrap());
+    let (picks, asked) = go(&[label(first), label(second), Answer::Skip, Answer::Undo]);
+    assert_eq!(asked.iter().map(|asked| asked.1).collect::<Vec<_>>(), [1, 2, 3, 3, 3]);
+    assert_eq!((asked[2].0, asked[4].0), (third, third));
+    assert_eq!(picks, usual);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The trunk in ONNX Runtime, which is several times as fast on a CPU.
 
 use std::path::Path;
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
+use homing_onnx::ort;
 use ort::editor::{Graph, Model, Node, ONNX_DOMAIN, Opset};
 use ort::environment::Environment;
 use ort::memory::Allocator;
@@ -27,13 +28,8 @@ pub(super) struct Onnx(Mutex<Session>);
 impl Onnx {
     /// Builds the trunk with the library at `path`. The first library is used for the whole process.
     pub fn new(path: &Path, weights: &Weights, design: &Design) -> Result<Self> {
-        static LIBRARY: OnceLock<std::result::Result<Environment, String>> = OnceLock::new();
-        let library = LIBRARY.get_or_init(|| {
-            let builder = ort::init_from(path).map_err(|error| error.to_string())?;
-            builder.with_telemetry(false).build().map_err(|error| error.to_string())
-        });
         let refused = |reason: String| Error::Library { path: path.into(), reason };
-        let library = library.as_ref().map_err(|reason| refused(reason.clone()))?;
+        let library = &homing_onnx::environment(path).map_err(refused)?;
         session(library, weights, design)
             .map(|session| Self(Mutex::new(session)))
             .map_err(|error| refused(error.to_string()))
