@@ -13,7 +13,8 @@ use homing_pool::{Access, Format};
 #[command(next_help_heading = "Kernel and noise")]
 pub struct ModelArguments {
     /// Standard deviation ρ of the observation noise, in the units of the rows, which then stay as they are unless --center or
-    /// --normalize is given; by default, ρ² is the mean squared norm of the rows if they have unit length, and 0.01 × that if not.
+    /// --normalize is given; by default, ρ² is a share of the mean prior variance: for rows of unit length 1 with the linear kernel
+    /// and 0.3 with others, and 0.01 for all other rows.
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub noise_std: Option<f64>,
     /// Whether to subtract the mean embedding of the pool from all embeddings; the default is true if there are targets, the
@@ -28,9 +29,10 @@ pub struct ModelArguments {
     /// embedding consists of columns whose standard deviations differ more than tenfold.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub scale_columns: Option<bool>,
-    /// Kernel: linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient.
-    #[arg(long, default_value = "linear")]
-    pub kernel: String,
+    /// Kernel: linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient; by default linear, or
+    /// gaussian:1 for 100 to 200,000 rows of fewer than 100 numbers that are prepared by default.
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
     /// Number of threads, 1 to 1,024, of which at most four per core are started; by default, one per core.
     #[arg(long, value_name = "N", help_heading = "Performance")]
     threads: Option<usize>,
@@ -47,7 +49,7 @@ impl ModelArguments {
         let usual = if self.noise_std.is_some() {
             Preparation::default()
         } else {
-            Preparation::usual(&self.kernel, rows, has_targets)
+            Preparation::usual(self.kernel.as_deref().unwrap_or("linear"), rows, has_targets)
         };
         Preparation {
             center: self.center.unwrap_or(usual.center),
@@ -55,9 +57,15 @@ impl ModelArguments {
         }
     }
 
+    /// The name of the kernel for a pool of this size.
+    pub fn kernel(&self, rows: usize, dim: usize, has_targets: bool) -> &str {
+        let usual = || self.preparation(rows, has_targets).kernel(rows, dim, has_targets);
+        self.kernel.as_deref().unwrap_or_else(usual)
+    }
+
     /// Whether the kernel needs loss gradients, which are made from embeddings and class probabilities.
     pub fn has_loss_gradients(&self) -> bool {
-        self.kernel == "loss-gradient"
+        self.kernel.as_deref() == Some("loss-gradient")
     }
 
     /// Runs `work` on the requested number of threads; by default, one per core.

@@ -263,9 +263,15 @@ impl TaskFiles {
         Ok(if self.is_normalized { embeddings.normalized() } else { embeddings })
     }
 
-    /// Returns the kernel that the arguments name, for these files.
+    /// Returns the name of the kernel: the one that was given, or the one that suits these files.
+    pub fn kernel_name<'a>(&self, model: &'a ModelArguments) -> &'a str {
+        let pool = &self.pool_file.pool;
+        model.kernel(pool.rows(), pool.dim(), self.target_file.is_some())
+    }
+
+    /// Returns the kernel for these files.
     pub fn kernel(&self, model: &ModelArguments) -> Result<Box<dyn Kernel>> {
-        Ok(kernel_named(&model.kernel, self.pool_file.probabilities().map_or(0, |p| p.dim()))?)
+        Ok(kernel_named(self.kernel_name(model), self.pool_file.probabilities().map_or(0, |p| p.dim()))?)
     }
 
     /// Returns the task that the files describe under the kernel.
@@ -345,7 +351,7 @@ fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time:
 }
 
 /// Returns the rows of a pool that a file names.
-fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
+pub fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
     rows_of(RowList::open(path)?, pool, path)
 }
 

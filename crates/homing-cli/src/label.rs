@@ -130,10 +130,10 @@ fn label(arguments: &Arguments) -> Result<()> {
         None => KnownLabels::of(&pool.ids, &labels),
     };
     let classes = if arguments.classes.is_empty() { known.classes() } else { arguments.classes.clone() };
-    let kernel = kernel_named(&arguments.model.kernel, 0)?;
     let name = arguments.pool.file_name().unwrap_or(arguments.pool.as_os_str()).to_string_lossy().into_owned();
     let preparation = arguments.model.preparation(pool.ids.len(), targets.is_some());
-    let data = LabelData::new(name, pool, targets, kernel)?.noise(arguments.model.noise());
+    let kernel = arguments.model.kernel(pool.ids.len(), pool.rows.embeddings()?.dim(), targets.is_some());
+    let data = LabelData::new(name, pool, targets, kernel_named(kernel, 0)?)?.noise(arguments.model.noise());
     let mut data = data.normalized(preparation.normalize);
     if preparation.center {
         data = data.centered()?;

@@ -175,6 +175,32 @@ fn limits_from_columns() {
     assert!(rows.iter().all(|row| !["0", "1", "2"].contains(&row[1].as_str())));
 }
 
+/// Rows of few numbers are compared on the sphere, unless the kernel or the preparation is given.
+#[test]
+fn the_kernel_suits_the_rows() {
+    let folder = Folder::new();
+    let row =
+        |i: usize| (0..6).map(|j| format!("{:.4}", ((i * (j + 3) + j * j) as f64 * 0.7).sin())).collect::<Vec<_>>();
+    let rows =
+        |count: usize| table(count + 1, |i| if i == 0 { "a,b,c,d,e,f\n".into() } else { row(i).join(",") + "\n" });
+    folder.write("many.csv", &rows(150));
+    folder.write("some.csv", &rows(60));
+    folder.write("wanted.csv", &rows(3));
+    let run = |pool: &str, options: &str| {
+        let output = folder.homing(&format!("select {pool} --targets wanted.csv -n 20 --out - {options}"));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        (String::from_utf8(output.stdout).unwrap(), said)
+    };
+    let (usual, said) = run("many.csv", "");
+    assert!(said.contains("with itl and the kernel gaussian:1; ρ² = 0.3"), "{said}");
+    assert_eq!(run("many.csv", "--kernel gaussian:1 --center --normalize").0, usual);
+    for (pool, options) in [("many.csv", "--kernel linear"), ("many.csv", "--center=false"), ("some.csv", "")] {
+        let (picks, said) = run(pool, options);
+        assert!(said.contains("with itl; ρ² = ") && picks != usual, "{pool} {options}: {said}");
+    }
+}
+
 #[test]
 fn every_kernel_target_sample_and_stop_runs() {
     let folder = Folder::new();

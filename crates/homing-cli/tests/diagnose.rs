@@ -51,6 +51,44 @@ fn a_pool_without_rows_like_the_targets_is_warned_about() {
     for absent in ["infinite", "uninformative", "unknown"] {
         assert!(!lacking.contains(absent), "a bound that says nothing is left out: {lacking}");
     }
+    let of = |name: &str| -> Value {
+        serde_json::from_str(&folder.succeeds(&format!("diagnose {name} --targets targets.csv --format json"))).unwrap()
+    };
+    let [whole, lacking] = [of("whole.csv"), of("lacking.csv")];
+    assert_eq!((&whole["closeness"]["offer"], &lacking["closeness"]["offer"]), (&"rows".into(), &"no-rows".into()));
+    let of_target = |json: &Value, key: &str| json["targets"][0][key].as_f64().unwrap();
+    assert!(of_target(&whole, "closeness") > of_target(&lacking, "closeness"));
+    assert!(of_target(&whole, "nearest_cosine") > of_target(&lacking, "nearest_cosine"));
+    let left = |json: &Value, key: &str| json["prospect"][key].as_f64().unwrap();
+    assert!(left(&whole, "left") < left(&whole, "left_by_random"));
+    assert_eq!(whole["prospect"]["n"], 10);
+}
+
+/// Rows of noise, in few and in many dimensions, with and without preparation, are never said to teach.
+#[test]
+fn noise_is_never_said_to_teach() {
+    let folder = Folder::new();
+    let mut state = 1u64;
+    let mut normal = || -> f64 {
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        (0..6).map(|_| uniform()).sum::<f64>() - 3.0
+    };
+    for dim in [4, 24, 150] {
+        let mut rows = |count: usize| {
+            let bytes: Vec<u8> = (0..count * dim).flat_map(|_| (normal() as f32).to_le_bytes()).collect();
+            npy("<f4", false, &format!("({count}, {dim})"), &bytes)
+        };
+        fs::write(folder.path("noise.npy"), rows(3000)).unwrap();
+        fs::write(folder.path("some.npy"), rows(20)).unwrap();
+        for prepared in ["", "--center=false --normalize=false"] {
+            let said = folder.succeeds(&format!("diagnose noise.npy --targets some.npy {prepared}"));
+            let verdict = said.lines().next().unwrap();
+            assert!(!verdict.contains("can teach"), "{dim} {prepared}: {verdict}");
+        }
+    }
 }
 
 /// The JSON has exactly these keys, and its numbers are those of the library.
@@ -64,10 +102,27 @@ fn json_has_the_documented_keys_and_the_library_s_numbers() {
         keys.sort_unstable();
         keys
     };
-    assert_eq!(keys(&json), ["gamma", "kappa", "noise_var", "objective", "targets"]);
+    assert_eq!(
+        keys(&json),
+        ["closeness", "gamma", "kappa", "noise_var", "objective", "prospect", "targets", "verdict"]
+    );
+    assert!(json["closeness"].is_null(), "40 rows are too few to tell");
+    assert_eq!(keys(&json["prospect"]), ["left", "left_by_random", "left_of_rows", "n"]);
     assert_eq!(keys(&json["gamma"]), ["lower", "n", "upper"]);
     assert_eq!(keys(&json["kappa"]), ["lower", "upper"]);
-    assert_eq!(keys(&json["targets"][0]), ["index", "irreducible_var", "posterior_var", "prior_var"]);
+    assert_eq!(
+        keys(&json["targets"][0]),
+        [
+            "closeness",
+            "index",
+            "irreducible_var",
+            "labelled_var",
+            "nearest_cosine",
+            "nearest_row",
+            "posterior_var",
+            "prior_var"
+        ]
+    );
 
     let open = |name: &str| Pool::open(&folder.path(name), &ReadOptions::default()).unwrap();
     let (pool, targets) = (open("pool.csv"), open("targets.csv"));
@@ -100,7 +155,9 @@ fn the_table_says_what_is_out_of_reach_and_where_each_number_stands_in_the_paper
     let fresh = diagnose(&folder, "-n 4");
     assert!(fresh.contains("Γ_0") && fresh.contains("κ_4"), "{fresh}");
     folder.write("targets.csv", "x,y,z\n0.9,0.1,0.0\n");
-    assert!(diagnose(&folder, "").starts_with("This pool can teach the target."));
+    let few = diagnose(&folder, "");
+    assert!(few.starts_with("Labels for every row of this pool would settle most about the target;"), "{few}");
+    assert!(few.contains("fewer than 100 rows") && few.contains("What the words mean"), "{few}");
 }
 
 #[test]
@@ -150,10 +207,19 @@ fn noise_is_suggested_from_values_and_from_labels() {
     folder.write("partly.csv", &format!("x,y,class\n{}\n", partly.join("\n")));
     let some = folder.succeeds("diagnose partly.csv --targets two.csv --label-column class");
     assert!(some.contains("suggested ρ²") && some.contains("of 40 values"), "blank labels are skipped: {some}");
-    let values: Vec<String> = (0..120).map(|i| (i % 7).to_string()).collect();
-    folder.write("values.csv", &format!("value\n{}\n", values.join("\n")));
+    // Labels of some rows in a picks file, a few of them blank; also in the --picks themselves.
     let plain: Vec<&str> = rows.iter().map(|row| row.rsplitn(3, ',').nth(2).unwrap()).collect();
     folder.write("plain.csv", &format!("x,y\n{}\n", plain.join("\n")));
+    let picks: Vec<String> = (0..50)
+        .map(|i| format!("{},0.5,{}", 2 * i, if i % 5 == 0 { "" } else { rows[2 * i].rsplit(',').next().unwrap() }))
+        .collect();
+    folder.write("labelled.csv", &format!("index,score,label\n{}\n", picks.join("\n")));
+    for given in ["--values labelled.csv", "--picks labelled.csv"] {
+        let said = folder.succeeds(&format!("diagnose plain.csv --targets two.csv {given}"));
+        assert!(said.contains("suggested ρ²") && said.contains("of 40 values"), "{given}: {said}");
+    }
+    let values: Vec<String> = (0..120).map(|i| (i % 7).to_string()).collect();
+    folder.write("values.csv", &format!("value\n{}\n", values.join("\n")));
     let by_file = folder.succeeds("diagnose plain.csv --targets two.csv --values values.csv");
     assert!(by_file.contains("suggested ρ²"), "{by_file}");
     assert!(!folder.succeeds("diagnose plain.csv --targets two.csv").contains("suggested"));

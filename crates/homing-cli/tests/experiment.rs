@@ -69,7 +69,7 @@ fn the_study_of_the_defaults_compares_with_the_baseline_and_says_what_it_chose()
         assert!(said.contains(part), "no {part} in {said}");
     }
     let table = fs::read_to_string(folder.path("results/defaults.csv")).unwrap();
-    assert_eq!(table.lines().count(), 1 + 12 * 11);
+    assert_eq!(table.lines().count(), 1 + 12 * 12);
     let mean = |setting: &str| {
         let rows = table.lines().filter(|line| line.starts_with("easy,") && line.contains(setting));
         let accuracies: Vec<f64> = rows.map(|line| line.rsplit(',').nth(1).unwrap().parse().unwrap()).collect();

@@ -39,16 +39,13 @@ pub struct Inputs {
     noise_vars: Option<Vec<f64>>,
 }
 
-/// The name of a kernel, or a kernel matrix whose row numbers are the points.
+/// The kernel that suits the rows, the name of a kernel, or a kernel matrix whose row numbers are the points.
+#[derive(Default)]
 enum KernelInput {
+    #[default]
+    Usual,
     Name(String),
     Matrix(Py<Data>),
-}
-
-impl Default for KernelInput {
-    fn default() -> Self {
-        KernelInput::Name("linear".to_owned())
-    }
 }
 
 /// Returns the class probabilities that were given, or else those of the file.
@@ -80,7 +77,10 @@ pub const INPUTS: &[Reader<Inputs>] = &[
 ];
 
 fn kernel_input(kernel: &Argument<'_, '_>) -> PyResult<KernelInput> {
-    Data::of(kernel).map(KernelInput::Matrix).or_else(|_| kernel.text().map(KernelInput::Name))
+    let given = |kernel: &Argument<'_, '_>| {
+        Data::of(kernel).map(KernelInput::Matrix).or_else(|_| kernel.text().map(KernelInput::Name))
+    };
+    Ok(kernel.optional(given)?.unwrap_or_default())
 }
 
 #[pymethods]
@@ -90,6 +90,7 @@ impl Task {
         let mut all = Inputs::default();
         read(INPUTS, &mut all, inputs)?;
         let usual = match &all.kernel {
+            KernelInput::Usual => Preparation::usual("linear", pool.get().rows(), targets.is_some()),
             KernelInput::Name(name) => Preparation::usual(name, pool.get().rows(), targets.is_some()),
             KernelInput::Matrix(_) => Preparation::default(),
         };
@@ -119,6 +120,11 @@ impl Task {
 
     pub fn is_normalized(&self) -> bool {
         self.is_normalized
+    }
+
+    fn usual_kernel(&self) -> &'static str {
+        let preparation = Preparation { center: self.is_centered(), normalize: self.is_normalized };
+        preparation.kernel(self.pool().rows(), self.pool().dim(), self.targets.is_some())
     }
 
     pub fn quotas(&self) -> &[usize] {
@@ -164,6 +170,7 @@ impl Task {
         let target_probabilities = probabilities_of(given[1].as_ref(), self.targets())?;
 
         let (name, matrix) = match &inputs.kernel {
+            KernelInput::Usual => (self.usual_kernel(), None),
             KernelInput::Name(name) => (&**name, None),
             KernelInput::Matrix(matrix) => ("linear", Some(matrix.get().view(py)?)),
         };

@@ -1,28 +1,31 @@
 //! `homing diagnose`: shows what a pool can teach, how far the picks have come, and what is guaranteed.
 
+mod json;
 mod table;
+mod values;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use homing::Task;
-use homing::diagnose::{Advice, Diagnosis, Question, TargetReach};
-use homing_pool::{Access, NumberTable, Paths, Pool, write_beside};
+use homing::diagnose::{Advice, Diagnosis, Question};
+use homing_pool::{Access, Paths, write_beside};
 use homing_report::diagnosis::{Names, plain_advice, render};
-use serde::Serialize;
 
 use crate::arguments::{ColumnArguments, EncoderArguments, ModelArguments, file_of};
 use crate::files::{FilePaths, FurtherColumns, TaskFiles, check_report, picked_rows, report_path};
 use crate::refusal::Options;
-use crate::terminal::{self, OutputFormat, Steps, grouped, note};
+use crate::terminal::{self, OutputFormat, Steps, note};
 use crate::texts::RowTexts;
+use values::Values;
 
 const EXAMPLES: &str = "\
 Examples:
   homing diagnose pool.npy --targets targets.npy
   homing diagnose pool.npy --targets targets.npy --picks picks.csv --report page.html
+  homing diagnose pool.npy --targets targets.npy --values labelled-picks.csv
   homing diagnose pool.csv --targets targets.csv --label-column kind --format json";
 
 #[derive(Args)]
@@ -42,13 +45,14 @@ pub struct Arguments {
     /// Number of rows to compute the guarantee for, if there are no --picks.
     #[arg(short = 'n', long, default_value_t = 10)]
     count: usize,
-    /// Values to estimate the noise from: a column of numbers of the pool, or a file with one row per row of the pool.
+    /// Values to estimate the noise from: a column of numbers of the pool, a file with one row per row of the pool, or a table
+    /// of labels with a column index or id, such as a picks file; by default the labels of the pool, or of the --picks.
     #[arg(long, value_name = "NAME|FILE")]
     values: Option<String>,
     /// Seed for all random choices.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Output format: human-readable tables, or JSON with one object (targets, objective, gamma, kappa and noise_var).
+    /// Output format: human-readable tables, or JSON with one object (verdict, closeness, prospect, targets, objective, gamma, kappa and noise_var).
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
     format: OutputFormat,
     /// File for an HTML page with the same content; a name without an ending gets .html.
@@ -81,13 +85,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn diagnose(arguments: &Arguments) -> Result<()> {
-    let (column, file) = match &arguments.values {
-        Some(values) => match file_of(values) {
-            None => (Some(&**values), None),
-            file => (None, file),
-        },
-        None => (None, None),
-    };
+    let file = arguments.values.as_deref().and_then(file_of);
+    let column = arguments.values.as_deref().filter(|_| file.is_none());
     let paths = FilePaths {
         pool: &arguments.pool,
         targets: Some(&arguments.targets),
@@ -107,10 +106,8 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
         Some(path) => picked_rows(path, &files.pool_file.pool)?,
         None => Vec::new(),
     };
-    let values = match file {
-        Some(file) => Some(values_of_file(file, files.pool_file.pool.rows())?),
-        None => values_of_pool(&files.pool_file.pool, column)?,
-    };
+    let values = Values { column, file, picks: arguments.picks.as_deref() };
+    let values = values.read(&files.pool_file.pool, arguments.columns.label_column.as_deref())?;
     let kernel = files.kernel(&arguments.model)?;
     let task = files.task(&arguments.model, &*kernel)?;
     let noise = arguments.model.noise();
@@ -135,7 +132,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     }
     let mut out = terminal::stdout();
     match arguments.format {
-        OutputFormat::Json => terminal::print_json(&Json::new(&diagnosis, &texts))?,
+        OutputFormat::Json => terminal::print_json(&json::Json::new(&diagnosis, &files, &texts))?,
         OutputFormat::Table => table::print(&mut out, &diagnosis, &files, &texts, &advice(&task))?,
     }
     if let Some(path) = report.filter(|_| !arguments.quiet) {
@@ -172,102 +169,5 @@ fn advice(task: &Task<'_>) -> impl Fn(Advice) -> String + use<> {
         Advice::SetNoise(std) => format!("try --noise-std {}{prepared}", terminal::short(std)),
         Advice::Center => "try --center".to_owned(),
         other => plain_advice(other),
-    }
-}
-
-/// Reads the numbers of a file with one row per row of the pool.
-fn values_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
-    let values = NumberTable::open(path).context("--values")?;
-    if values.rows != rows {
-        let (got, path) = (grouped(values.rows), path.display());
-        bail!(
-            "{path} has {got} rows of values but the pool has {} rows; give one row of values per row",
-            grouped(rows)
-        );
-    }
-    Ok(values.numbers)
-}
-
-/// Maximum number of values that labels may turn into, one per row and class.
-const MOST_VALUES: usize = 100_000_000;
-
-/// Returns a column of numbers, or the labels as one column per class, with NaN for rows without a label.
-fn values_of_pool(pool: &Pool, column: Option<&str>) -> Result<Option<Vec<f64>>> {
-    if let Some(values) = column.and_then(|column| pool.numbers(column)) {
-        return Ok(Some(values.to_vec()));
-    }
-    let Some(labels) = pool.labels() else { return Ok(None) };
-    let mut classes: Vec<&String> = labels.iter().collect();
-    classes.sort_unstable();
-    classes.dedup();
-    classes.retain(|class| !class.is_empty());
-    if classes.is_empty() {
-        return Ok(None);
-    }
-    if classes.len().saturating_mul(labels.len()) > MOST_VALUES {
-        bail!(
-            "{} has {} different labels, too many to estimate the noise from; leave --label-column out",
-            pool.path().display(),
-            grouped(classes.len())
-        );
-    }
-    // A row without a label has no values.
-    let one_hot = |label: &String| {
-        let class = classes.binary_search(&label).ok();
-        (0..classes.len()).map(move |c| class.map_or(f64::NAN, |class| f64::from(u8::from(c == class))))
-    };
-    Ok(Some(labels.iter().flat_map(one_hot).collect()))
-}
-
-/// The output of `--format json`.
-#[derive(Serialize)]
-struct Json {
-    targets: Vec<JsonTarget>,
-    objective: f64,
-    gamma: Gamma,
-    kappa: Kappa,
-    noise_var: f64,
-}
-
-#[derive(Serialize)]
-struct JsonTarget {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    prior_var: f64,
-    irreducible_var: f64,
-    posterior_var: f64,
-}
-
-#[derive(Serialize)]
-struct Gamma {
-    n: usize,
-    lower: f64,
-    upper: f64,
-}
-
-#[derive(Serialize)]
-struct Kappa {
-    lower: f64,
-    upper: f64,
-}
-
-impl Json {
-    fn new(diagnosis: &Diagnosis, texts: &RowTexts) -> Self {
-        let target = |target: &TargetReach| JsonTarget {
-            index: target.row,
-            text: texts.target(target.row),
-            prior_var: target.prior,
-            irreducible_var: target.irreducible,
-            posterior_var: target.now,
-        };
-        let (gamma, kappa) = (diagnosis.capacity, diagnosis.ratio);
-        Self {
-            targets: diagnosis.targets.iter().map(target).collect(),
-            objective: diagnosis.objective.value,
-            gamma: Gamma { n: gamma.n, lower: gamma.lower, upper: gamma.upper },
-            kappa: Kappa { lower: kappa.lower, upper: kappa.upper },
-            noise_var: diagnosis.noise_var,
-        }
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use comfy_table::{CellAlignment, Table};
 use homing::diagnose::{Advice, Diagnosis, TargetReach};
 use homing_report::Fact;
-use homing_report::diagnosis::{NATS, checks, facts, prospects, reach_note, verdict, warnings};
+use homing_report::diagnosis::{DEFINITIONS, checks, facts, prospects, reach_note, verdict, warnings};
 
 use crate::files::TaskFiles;
 use crate::terminal::{cell, grouped, plain_table, short, text_width};
@@ -43,7 +43,10 @@ pub fn print(
     for (title, facts) in [("Checks", checks(diagnosis)), ("Guarantees", facts(diagnosis, id))] {
         writeln!(out, "\n{title}\n{}", facts_table(&facts))?;
     }
-    writeln!(out, "\n{NATS}")?;
+    writeln!(out, "\nWhat the words mean")?;
+    for definition in DEFINITIONS {
+        writeln!(out, "  {definition}")?;
+    }
     Ok(())
 }
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, Table};
 use homing_experiment::study::{
-    BASELINE, BUDGETS, CONDITIONS, SceneName, Score, StudyData, StudyRow, choose, held_out, run, scores, settings,
-    write_study,
+    BASELINE, BUDGETS, CONDITIONS, PAPER, PROGRAM, SceneName, Score, StudyData, StudyRow, choose, held_out, read_study,
+    run, scores, settings, worth_more_scenes, write_study,
 };
 use homing_pool::disk;
 
@@ -19,15 +19,14 @@ use crate::terminal::{self, Bar, plain_table};
 pub const STUDY: [&str; 2] =
     ["defaults", "Rule, noise and preparation of the rows: which are best for a classifier on the picks"];
 
+/// Name of the table of results.
+const TABLE: &str = "defaults.csv";
+
 /// Number of draws of each scene; a quick study has one.
 const DRAWS: u64 = 2;
 
 /// Numbers of targets; a quick study has only the second.
 const TARGETS: [usize; 3] = [3, 20, 100];
-
-/// The settings of the program, and those of the paper's experiments.
-const PROGRAM: &str = "itl, ρ² = 1 ×, rows centred and of unit length";
-const PAPER: &str = "itl, ρ² = 0.01 ×, rows as they are";
 
 /// Number of settings that the table lists.
 const LISTED: usize = 12;
@@ -45,33 +44,43 @@ pub struct Extent<'a> {
 /// Runs the study on the built-in digits and on every data set of the folder.
 pub fn study(extent: &Extent<'_>) -> Result<()> {
     disk::create_dir_all(extent.out).with_context(|| format!("{} cannot be created", extent.out.display()))?;
-    let all = settings(extent.quick);
+    let mut settings = settings(extent.quick);
     let draws = extent.draws.unwrap_or(if extent.quick { 1 } else { DRAWS });
     let targets = if extent.quick { &TARGETS[1..2] } else { &TARGETS[..] };
     let mut sets = StudyData::open_all(extent.data)?;
     if sets.iter().all(|set| set.name != "digits") {
         sets.insert(0, built_in());
     }
-    let scenes = sets.len() * draws as usize * targets.len() * CONDITIONS.len();
-    let bar = Bar::counting("scenes", scenes, extent.quiet);
+    let per_set = targets.len() * CONDITIONS.len();
+    let bar = Bar::counting("scenes", sets.len() * draws as usize * per_set, extent.quiet);
     let mut rows: Vec<StudyRow> = Vec::new();
-    let table = extent.out.join("defaults.csv");
-    for set in &sets {
-        for draw in extent.first_draw..extent.first_draw + draws {
-            for &targets in targets {
-                for condition in CONDITIONS {
-                    let name = SceneName { data: set.name.clone(), draw, targets, condition: condition.to_string() };
-                    rows.extend(run(set, name, &all)?);
-                    bar.inc(1);
-                }
-            }
+    let table = extent.out.join(TABLE);
+    for draw in extent.first_draw..extent.first_draw + draws {
+        for set in &sets {
+            let names = targets.iter().flat_map(|&targets| {
+                let data = set.name.clone();
+                CONDITIONS.map(|condition| SceneName {
+                    data: data.clone(),
+                    draw,
+                    targets,
+                    condition: condition.to_string(),
+                })
+            });
+            rows.extend(run(set, names.collect(), &settings)?);
+            bar.inc(per_set);
+            write_study(&table, &rows)?;
         }
-        write_study(&table, &rows)?;
+        settings = worth_more_scenes(&rows, settings);
     }
     bar.finish();
     print(&rows)?;
     writeln!(terminal::stdout(), "The results are in {}.", table.display())?;
     Ok(())
+}
+
+/// Prints the results of a study that ran before.
+pub fn compare(out: &Path) -> Result<()> {
+    print(&read_study(&out.join(TABLE))?)
 }
 
 fn built_in() -> StudyData {
@@ -145,6 +154,8 @@ fn parts_of(program: &Score, paper: &Score) -> Table {
     add_all(&program.by_data, &paper.by_data, String::clone, &mut add);
     add_all(&program.by_condition, &paper.by_condition, String::clone, &mut add);
     add_all(&program.by_targets, &paper.by_targets, |count| format!("{count} targets"), &mut add);
+    let named = |(data, count): &(String, usize)| format!("{data}, {count} targets");
+    add_all(&program.by_data_and_targets, &paper.by_data_and_targets, named, &mut add);
     align_numbers(&mut table);
     table
 }

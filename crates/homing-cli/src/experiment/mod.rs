@@ -91,6 +91,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         #[cfg(feature = "train")]
         Command::Plot(which) => grid::plot(which),
         #[cfg(feature = "train")]
+        Command::Compare(which) if which.name == defaults::STUDY[0] => defaults::compare(&which.out),
+        #[cfg(feature = "train")]
         Command::Compare(which) => grid::compare(which),
     }
 }

@@ -128,7 +128,11 @@ impl Outcome<'_> {
 
     /// Says what was picked, by which rule and with which noise.
     pub(super) fn summary(&self) -> String {
-        let Self { task, plan, selection, .. } = self;
+        let Self { arguments, files, task, plan, selection, .. } = self;
+        let kernel = match files.kernel_name(&arguments.model) {
+            "linear" => String::new(),
+            name => format!(" and the kernel {name}"),
+        };
         let targets = match task.targets.map(|targets| targets.rows()) {
             None => String::new(),
             Some(1) => " for one target".to_owned(),
@@ -147,7 +151,7 @@ impl Outcome<'_> {
             _ => "",
         };
         format!(
-            "Picked {} of {} rows{targets} with {}; ρ² = {}{noise}{}.{ended}",
+            "Picked {} of {} rows{targets} with {}{kernel}; ρ² = {}{noise}{}.{ended}",
             grouped(selection.picks.len()),
             grouped(task.pool.rows()),
             plan.strategy.name(),

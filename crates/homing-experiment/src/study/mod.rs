@@ -1,4 +1,4 @@
-//! The study of the defaults: which rule, noise and preparation of the rows are best for a classifier on the picks.
+//! The study of the defaults: which rule, kernel, noise and preparation of the rows are best for a classifier on the picks.
 //!
 //! A [`Scene`] is a task on a pool: a few classes of a data set, unlabelled targets of these classes, and a pool, which is used as it
 //! is or with a flaw that real pools have. In every scene, every [`Setting`] picks rows, and a probe learns from their labels. The
@@ -11,17 +11,25 @@ mod results;
 mod scene;
 mod setting;
 
-pub use choice::{Choice, HeldOut, Score, choose, held_out, scores};
+pub use choice::{Choice, HeldOut, Score, choose, held_out, scores, worth_more_scenes};
 pub use data::StudyData;
+use rayon::prelude::*;
 pub use results::{StudyRow, read_study, write_study};
 pub use scene::{CONDITIONS, Condition, Scene, SceneName};
-pub use setting::{BASELINE, Setting, settings};
+pub use setting::{BASELINE, PAPER, PROGRAM, Setting, settings};
 
 /// Numbers of picks after which the probe learns.
 pub const BUDGETS: [usize; 4] = [10, 20, 50, 100];
 
-/// Runs every setting in one scene of a data set, and returns the accuracies.
-pub fn run(data: &StudyData, name: SceneName, settings: &[Setting]) -> homing::Result<Vec<StudyRow>> {
-    let scene = Scene::new(data, name);
-    settings.iter().map(|setting| Ok(StudyRow::new(&scene.name, setting, scene.accuracies(setting)?))).collect()
+/// Runs every setting in some scenes of a data set, several scenes at a time, and returns the accuracies in the order of the
+/// scenes.
+pub fn run(data: &StudyData, names: Vec<SceneName>, settings: &[Setting]) -> homing::Result<Vec<StudyRow>> {
+    let in_scene = |name: SceneName| -> homing::Result<Vec<StudyRow>> {
+        let scene = Scene::new(data, name);
+        let accuracies = scene.accuracies(settings)?;
+        let row = |(setting, found)| StudyRow::new(&scene.name, data.dim, setting, found);
+        Ok(settings.iter().zip(accuracies).map(row).collect())
+    };
+    let rows: Vec<Vec<StudyRow>> = names.into_par_iter().map(in_scene).collect::<Result<_, _>>()?;
+    Ok(rows.concat())
 }

@@ -19,6 +19,8 @@ const MOST_BYTES: u64 = 1 << 28;
 pub struct StudyRow {
     /// Name of the data set.
     pub data: String,
+    /// Number of numbers per row.
+    pub dim: usize,
     /// Number of the draw.
     pub draw: u64,
     /// Number of targets.
@@ -39,11 +41,11 @@ pub struct StudyRow {
 
 impl StudyRow {
     /// Creates the row of a setting, with accuracies rounded to four digits.
-    pub fn new(scene: &SceneName, setting: &Setting, accuracies: [f64; BUDGETS.len()]) -> Self {
+    pub fn new(scene: &SceneName, dim: usize, setting: &Setting, accuracies: [f64; BUDGETS.len()]) -> Self {
         let [accuracy_10, accuracy_20, accuracy_50, accuracy_100] = accuracies.map(|x| (x * 1e4).round() / 1e4);
         let SceneName { data, draw, targets, condition } = scene.clone();
         let setting = setting.to_string();
-        Self { data, draw, targets, condition, setting, accuracy_10, accuracy_20, accuracy_50, accuracy_100 }
+        Self { data, dim, draw, targets, condition, setting, accuracy_10, accuracy_20, accuracy_50, accuracy_100 }
     }
 
     /// Returns the scene.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use homing::{Embeddings, Noise, Plan, Task, select};
+use homing::{Embeddings, Noise, Plan, Task, kernel_named, select};
 use rand::RngExt;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -11,11 +11,11 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::BUDGETS;
 use super::data::StudyData;
-use super::probe;
+use super::probe::Probe;
 use super::setting::Setting;
 
 /// Largest number of rows of a pool.
-const POOL: usize = 2000;
+pub const POOL: usize = 2000;
 
 /// Largest number of classes of a task, and largest share of all classes.
 const TASK: usize = 5;
@@ -211,38 +211,66 @@ impl Scene {
         }
     }
 
-    /// Picks rows with a setting.
-    pub fn picks(&self, setting: &Setting) -> homing::Result<Vec<usize>> {
-        let (pool, targets) = (Embeddings::new(&self.pool, self.dim)?, Embeddings::new(&self.targets, self.dim)?);
-        let mean = pool.mean();
-        let prepared = |rows: Embeddings<'_>| {
-            let mut values = vec![0.0; rows.rows() * self.dim];
+    /// Picks rows with every setting.
+    pub fn picks(&self, settings: &[Setting]) -> homing::Result<Vec<Vec<usize>>> {
+        let mut views: Vec<View> = Vec::new();
+        let mut all = Vec::new();
+        for setting in settings {
+            let is_for = |view: &View| (view.center, view.normalize) == (setting.center, setting.normalize);
+            if !views.iter().any(is_for) {
+                views.push(self.view(setting.center, setting.normalize)?);
+            }
+            let view = views.iter().find(|view| is_for(view)).expect("it was made above");
+            all.push(self.picks_of(setting, view)?);
+        }
+        Ok(all)
+    }
+
+    fn view(&self, center: bool, normalize: bool) -> homing::Result<View> {
+        let mean = Embeddings::new(&self.pool, self.dim)?.mean();
+        let prepared = |values: &[f32]| -> homing::Result<Vec<f32>> {
+            let mut rows = Embeddings::new(values, self.dim)?;
+            if center {
+                rows = rows.centered(&mean);
+            }
+            if normalize {
+                rows = rows.normalized();
+            }
+            let mut values = vec![0.0; values.len()];
             rows.read(0..rows.rows(), &mut values);
-            values.into_iter().map(|x| x as f32).collect::<Vec<f32>>()
+            Ok(values.into_iter().map(|x| x as f32).collect())
         };
-        let view = |rows: Embeddings<'_>| match (setting.center, setting.normalize) {
-            (false, false) => prepared(rows),
-            (true, false) => prepared(rows.centered(&mean)),
-            (false, true) => prepared(rows.normalized()),
-            (true, true) => prepared(rows.centered(&mean).normalized()),
-        };
-        let (pool, targets) = (view(pool), view(targets));
-        let task = Task::new(Embeddings::new(&pool, self.dim)?, Embeddings::new(&targets, self.dim)?);
+        Ok(View { center, normalize, pool: prepared(&self.pool)?, targets: prepared(&self.targets)? })
+    }
+
+    fn picks_of(&self, setting: &Setting, view: &View) -> homing::Result<Vec<usize>> {
+        let task = Task::new(Embeddings::new(&view.pool, self.dim)?, Embeddings::new(&view.targets, self.dim)?);
+        let kernel = kernel_named(setting.kernel, 0)?;
         let count = BUDGETS.iter().copied().max().unwrap_or(1).min(self.classes.len());
         let plan = Plan::default().strategy(setting.rule.parse()?).count(count).seed(self.seed);
         let plan = plan.noise(setting.noise.map_or(Noise::Auto, Noise::Relative));
-        Ok(select(&task, &plan)?.rows())
+        Ok(select(&task.kernel(&*kernel), &plan)?.rows())
     }
 
-    /// Returns the accuracy of the probe after each of the [`BUDGETS`].
-    pub fn accuracies(&self, setting: &Setting) -> homing::Result<[f64; BUDGETS.len()]> {
-        let picks = self.picks(setting)?;
-        let test: Vec<&[f32]> = self.test.chunks_exact(self.dim).collect();
-        Ok(BUDGETS.map(|budget| {
-            let picks = &picks[..budget.min(picks.len())];
-            let rows: Vec<&[f32]> = picks.iter().map(|&row| self.row(row)).collect();
-            let classes: Vec<usize> = picks.iter().map(|&row| self.classes[row]).collect();
-            probe::accuracy(&rows, &classes, &test, &self.test_classes)
-        }))
+    /// Returns the accuracies of the probe after each of the [`BUDGETS`], for the picks of every setting.
+    pub fn accuracies(&self, settings: &[Setting]) -> homing::Result<Vec<[f64; BUDGETS.len()]>> {
+        let all = self.picks(settings)?;
+        let probe = Probe::new(&self.pool, all.concat(), &self.test, &self.test_classes, self.dim);
+        let of_picks = |picks: Vec<usize>| {
+            BUDGETS.map(|budget| {
+                let picks = &picks[..budget.min(picks.len())];
+                let classes: Vec<usize> = picks.iter().map(|&row| self.classes[row]).collect();
+                probe.accuracy(picks, &classes)
+            })
+        };
+        Ok(all.into_iter().map(of_picks).collect())
     }
+}
+
+/// The rows of a scene, prepared in one way.
+struct View {
+    center: bool,
+    normalize: bool,
+    pool: Vec<f32>,
+    targets: Vec<f32>,
 }

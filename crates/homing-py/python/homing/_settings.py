@@ -69,7 +69,8 @@ class Inputs(Columns, total=False):
         The cost of every row (or the name of a column). The score of a row is divided by its cost.
     kernel
         ``linear``, ``gaussian:LENGTH``, ``laplace:LENGTH``, ``matern:SMOOTHNESS:LENGTH`` or ``loss-gradient``; or a kernel
-        matrix, in which case pool and targets are lists of its row numbers.
+        matrix, in which case pool and targets are lists of its row numbers. By default ``linear``, or ``gaussian:1`` for 100 to
+        200,000 rows of fewer than 100 numbers that are prepared by default.
     center
         Whether to subtract the pool's mean embedding. The default is True if there are targets, the kernel is linear, no noise
         is given and the pool has at least 100 rows.
@@ -93,7 +94,7 @@ class Inputs(Columns, total=False):
     groups: Any
     quotas: int | Mapping[Any, int] | None
     costs: Any
-    kernel: str | npt.NDArray[Any]
+    kernel: str | npt.NDArray[Any] | None
     center: bool | None
     normalize: bool | None
     forbidden: Rows | None

@@ -32,7 +32,7 @@ class TaskData:
         given: dict[str, Any] = {**inputs}
         paths = (x for name, x in given.items() if not isinstance(x, str) or (name in _PATHS and _looks_like_file(x)))
         self.files = files_of(pool, targets, observed, *paths)
-        if not isinstance(given.get("kernel", ""), str):
+        if given.get("kernel") is not None and not isinstance(given["kernel"], str):
             matrix = given["kernel"] = _inputs.data(given["kernel"], "kernel matrix", copy=True)
             pool, targets = _points(pool, matrix.rows, "pool"), _points(targets, matrix.rows, "targets")
         columns = {name: given.pop(name) for name in Columns.__optional_keys__ if name in given}

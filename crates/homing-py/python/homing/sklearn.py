@@ -70,7 +70,7 @@ class TargetedSelector(BaseEstimator):  # type: ignore[misc]
         *,
         rule: str = "itl",
         noise_std: float | None = None,
-        kernel: str | npt.NDArray[Any] = "linear",
+        kernel: str | npt.NDArray[Any] | None = None,
         center: bool | None = None,
         normalize: bool | None = None,
         seed: int = 0,

@@ -5,5 +5,5 @@ mod words;
 
 pub use page::render;
 pub use words::{
-    NATS, Names, checks, facts, guarantee, is_warning, plain_advice, prospects, reach_note, verdict, warnings,
+    DEFINITIONS, Names, checks, facts, guarantee, is_warning, plain_advice, prospects, reach_note, verdict, warnings,
 };

@@ -4,7 +4,9 @@ use homing::Task;
 use homing::diagnose::{Descent, Diagnosis, TargetReach, descent};
 use serde::Serialize;
 
-use super::words::{NATS, Names, checks, facts, guarantee, is_warning, prospects, reach_note, verdict, warnings};
+use super::words::{
+    DEFINITIONS, Names, checks, facts, guarantee, is_warning, prospects, reach_note, verdict, warnings,
+};
 use crate::text::grouped;
 use crate::{Axis, Chart, Fact, Result, chart_at, render_page};
 
@@ -23,14 +25,14 @@ struct DiagnosisPage {
     picks: usize,
     next_gain: f64,
     next_row: String,
-    guarantee: Fact,
+    guarantee: Option<Fact>,
     targets: Vec<Row>,
     target_count: usize,
     note: String,
     curves: Vec<Curve>,
     curves_note: String,
     prospects: Vec<Fact>,
-    nats: &'static str,
+    definitions: [&'static str; 5],
     facts: Vec<Fact>,
     checks: Vec<Fact>,
 }
@@ -104,10 +106,10 @@ fn page(names: &Names<'_>, task: &Task<'_>, diagnosis: &Diagnosis, descent: &Des
         curves_note: format!(
             "Each chart shows the variance of one target over {what}, the floor η²_S below which no label can bring it, and the \
              bound from the proof of Theorem 3.1: Var(f_x | y_B)·exp(2bΓ_n/κ) for the best b rows of the target’s Markov boundary \
-             (Lemmas D.5 and D.6). A bound that equals the prior variance is uninformative."
+             (Lemmas D.5 and D.6), where that is below the prior variance."
         ),
         prospects: prospects(diagnosis),
-        nats: NATS,
+        definitions: DEFINITIONS,
         facts: facts(diagnosis, row_name),
         checks: checks(diagnosis),
     }
@@ -133,13 +135,16 @@ fn row(target: &TargetReach, name: String, closeness: Option<f64>) -> Row {
 
 fn curves(diagnosis: &Diagnosis, descent: &Descent, name: impl Fn(usize) -> String) -> Vec<Curve> {
     let curve = |(place, &target): (usize, &usize)| {
-        let floor = diagnosis.targets[target].irreducible;
+        let (floor, prior) = (diagnosis.targets[target].irreducible, diagnosis.targets[target].prior);
         let series = |value: &dyn Fn(usize) -> f64| {
             descent.points.iter().enumerate().map(|(i, point)| (point.n as f64, value(i))).collect::<Vec<_>>()
         };
         let variance = series(&|i| descent.points[i].vars[target]);
         let bound = series(&|i| descent.points[i].bounds[place]);
-        let chart = chart_at(&Axis::Amount, [("variance", variance), ("bound", bound), ("floor", series(&|_| floor))])?;
+        let says_something = bound.iter().any(|&(_, bound)| bound < 0.999 * prior);
+        let bound = says_something.then_some(("bound", bound));
+        let lines = [("variance", variance), ("floor", series(&|_| floor))].into_iter().chain(bound);
+        let chart = chart_at(&Axis::Amount, lines)?;
         Some(Curve { name: format!("target {}", name(target)), unit: "σ²_n".into(), chart })
     };
     descent.targets.iter().enumerate().filter_map(curve).collect()

@@ -1,12 +1,15 @@
 //! Sentences about a diagnosis: its verdict, its warnings, and each number with its meaning and its place in the paper.
 
-use homing::diagnose::{Advice, Closeness, Diagnosis, NEAR, OUT_OF_REACH, Offer, Warning};
+use homing::diagnose::{Advice, Closeness, Diagnosis, FEWEST_ROWS, NEAR, OUT_OF_REACH, Offer, Warning};
 
 use crate::Fact;
 use crate::text::{grouped, short};
 
 /// Maximum number of targets that a sentence lists by name.
 const MAX_NAMED: usize = 8;
+
+/// An upper bound that is this many times the lower one says nothing.
+const UNKNOWN: f64 = 100.0;
 
 /// Functions that name rows and targets and phrase advice.
 pub struct Names<'a> {
@@ -98,7 +101,17 @@ pub fn verdict(diagnosis: &Diagnosis, name: impl Fn(usize) -> String) -> String 
         };
         let near = diagnosis.closeness.as_ref().map_or(0.0, Closeness::mean);
         return match diagnosis.offer() {
-            None => format!("This pool can teach {targets}."),
+            None => {
+                let why = if diagnosis.rows < FEWEST_ROWS {
+                    format!("it has fewer than {FEWEST_ROWS} rows")
+                } else {
+                    "its rows vary in few directions only".to_owned()
+                };
+                format!(
+                    "Labels for every row of this pool would settle most about {targets}; whether it has rows like them cannot be \
+                     told, because {why}."
+                )
+            }
             Some(Offer::Rows) => match &*diagnosis.without_rows() {
                 [] => format!("This pool has rows like {targets} and can teach them (closeness {near:.2} of 1)."),
                 far => {
@@ -152,9 +165,15 @@ pub fn is_warning(diagnosis: &Diagnosis) -> bool {
     !diagnosis.out_of_reach().is_empty() || diagnosis.offer().is_some_and(|offer| offer != Offer::Rows)
 }
 
-/// Explains the unit of information.
-pub const NATS: &str =
-    "Information is in nats: 1 nat about a value divides the standard deviation of its prediction by 2.7.";
+/// Explains the words of a diagnosis, one per line.
+pub const DEFINITIONS: [&str; 5] = [
+    "Closeness: from 0 to 1; 0 if the rows nearest to a target resemble it no more than chance makes rows resemble each other, 1 if \
+     they are as near to it as rows of the pool are to one another.",
+    "Variance: how uncertain the prediction for a target is; prior: before any label.",
+    "Reached: the share of a target's variance that the labels of the picks remove.",
+    "Out of reach: the share of it that labels for every row of the pool would leave.",
+    "Nat: the unit of information; 1 nat about a value divides the standard deviation of its prediction by 2.7.",
+];
 
 /// Lists what the picks can do for the targets, and how near the pool's rows are to them.
 pub fn prospects(diagnosis: &Diagnosis) -> Vec<Fact> {
@@ -172,7 +191,7 @@ pub fn prospects(diagnosis: &Diagnosis) -> Vec<Fact> {
         facts.push(fact(
             "closeness",
             format!("{:.2}", found.mean()),
-            "1: the targets' nearest rows are as near to them as to other rows; 0: no nearer than chance would make them".into(),
+            "from 0.65 on, the pool has rows like the targets; below 0.5, it has none".into(),
         ));
         facts.push(fact(
             "nearest rows",
@@ -234,13 +253,17 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
         ),
         fact(
             format!("γ_{batch}"),
-            format!("{} nats", between(gamma.lower, gamma.upper)),
+            if gamma.upper > UNKNOWN * gamma.lower {
+                format!("≥ {}", nats(gamma.lower))
+            } else {
+                format!("{} nats", between(gamma.lower, gamma.upper))
+            },
             format!("the most information about f that any {batch} rows can have"),
             if gamma.is_exact() { "exact" } else { "greedy and bound" },
             "§2",
         ),
     ];
-    if kappa.is_exact() || kappa.lower >= 0.01 {
+    if kappa.lower >= 0.01 {
         facts.push(fact(
             format!("κ_{batch}"),
             between(kappa.lower, kappa.upper),
@@ -249,9 +272,9 @@ pub fn facts(diagnosis: &Diagnosis, id: impl Fn(usize) -> String) -> Vec<Fact> {
             "Eq. 5",
         ));
     }
-    facts.push(guarantee(diagnosis));
-    if n > 0 {
-        let bound = gamma.upper / batch as f64;
+    facts.extend(guarantee(diagnosis));
+    let bound = gamma.upper / batch as f64;
+    if n > 0 && bound < diagnosis.information {
         facts.push(fact(
             format!("γ_{batch}/{batch}"),
             nats(bound),
@@ -268,20 +291,20 @@ fn batch_name(diagnosis: &Diagnosis) -> &'static str {
     if diagnosis.picks > 0 { "the picks" } else { "ITL's next picks" }
 }
 
-/// Returns the guaranteed share of the best batch's information.
-pub fn guarantee(diagnosis: &Diagnosis) -> Fact {
+/// Returns the guaranteed share of the best batch's information, if it is at least one percent.
+pub fn guarantee(diagnosis: &Diagnosis) -> Option<Fact> {
     let what = batch_name(diagnosis);
     let certified = diagnosis.information / diagnosis.capacity.upper;
     let by_ratio = diagnosis.ratio.guarantee();
     let (share, place) = if certified > by_ratio { (certified, "Thm. D.1 (v)") } else { (by_ratio, "Thm. C.2") };
     let share = if share.is_finite() { share.min(1.0) } else { 0.0 };
-    let value = if share > 0.0 { format!("≥ {:.0} %", 100.0 * share) } else { "none".to_owned() };
+    let value = format!("≥ {:.0} %", 100.0 * share);
     let meaning = if certified > by_ratio {
         format!("{what} have at least this share of the best batch's information, which is at most γ")
     } else {
         format!("if chosen by ITL, {what} have at least this share of the best batch's information: 1 − e^−κ")
     };
-    Fact { name: "guarantee".into(), value, meaning, kind: "bound", place }
+    (share >= 0.01).then(|| Fact { name: "guarantee".into(), value, meaning, kind: "bound", place })
 }
 
 /// Returns the bound of Theorem 3.1, unless it exceeds the variance of every target.

@@ -7,7 +7,7 @@ use crate::theory::{
     Boundary, Capacity, Constants, Model, Objective, Ratio, TrajectoryPoint, boundary, capacity, reach,
     submodularity_ratio, trajectory,
 };
-use crate::{Error, Noise, Plan, Preparation, Result, SpanCoordinates, Task};
+use crate::{Error, Kernel, Linear, Noise, Plan, Preparation, Result, SpanCoordinates, Task};
 
 /// Share of its variance above which a target is out of reach: more than this is left even if the whole pool is labelled.
 pub const OUT_OF_REACH: f64 = 0.5;
@@ -207,6 +207,8 @@ impl Diagnosis {
         let resolved = noise.resolve(&task);
         let usual = Preparation::usual("linear", task.pool.rows(), true);
         let may_center = usual.center && task.kernel.is_linear() && !task.pool.embeddings().is_centered();
+        // Rows of unit length are alike by their cosine, whatever the kernel makes of it.
+        let likeness: &dyn Kernel = if task.pool.embeddings().is_normalized() { &Linear } else { task.kernel };
         let span = SpanCoordinates::of(&task)?;
         let task = span.as_ref().map_or(task, |span| span.task(&task));
         let start = Model::new(task, resolved)?;
@@ -231,7 +233,7 @@ impl Diagnosis {
         let ratio = submodularity_ratio(&start, &batch, seed)?;
         progress("rows like the targets");
         let targets = task.targets.expect("targets were checked above");
-        let closeness = closeness(task.pool, targets, task.kernel, seed);
+        let closeness = closeness(task.pool, targets, likeness, seed);
         let prospect = Prospect::new(&start, &batch, seed)?;
         progress("duplicates, scale and noise");
         Ok(Self {

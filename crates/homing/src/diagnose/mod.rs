@@ -9,7 +9,7 @@ mod prospect;
 mod scale;
 mod warnings;
 
-pub use closeness::{Closeness, Offer, TargetCloseness, closeness};
+pub use closeness::{Closeness, FEWEST_ROWS, Offer, TargetCloseness, closeness};
 pub use diagnosis::{Descent, Diagnosis, OUT_OF_REACH, Question, TargetReach, descent};
 pub use duplicates::{Duplicates, NEAR, duplicates};
 pub use evidence::{NoiseFit, fit_noise};

@@ -113,13 +113,15 @@ impl Plan {
 /// assert!((relative - 0.01 * (1.0 + 0.82 + 1.0 + 1.04) / 4.0).abs() < 1e-8);
 /// let unit = Task::new(Embeddings::new(&pool, 2)?.normalized(), Embeddings::new(&targets, 2)?.normalized());
 /// assert!((select(&unit, &Plan::default())?.noise_var - 1.0).abs() < 1e-8); // as large as the rows are long
+/// let kernel = homing::Gaussian::new(1.0)?; // its variances are 1
+/// assert!((select(&unit.kernel(&kernel), &Plan::default())?.noise_var - 0.3).abs() < 1e-12);
 /// # Ok::<(), homing::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Noise {
     /// What suits the rows: [`Relative`](Noise::Relative) noise of 1 for rows of unit length (see
-    /// [`Embeddings::normalized`](crate::Embeddings::normalized)) under the linear kernel, and of 0.01, as in the paper's
-    /// experiments, for all others.
+    /// [`Embeddings::normalized`](crate::Embeddings::normalized)) under the linear kernel and of 0.3 under any other, and of 0.01,
+    /// as in the paper's experiments, for all other rows.
     #[default]
     Auto,
     /// Noise variance ρ² as a share of the pool's mean prior variance, which is mean ‖φ‖² for the linear kernel.
@@ -128,12 +130,15 @@ pub enum Noise {
     Std(f64),
 }
 
-/// Noise variance as a share of the mean prior variance, for rows of unit length and for all others. The study of the
-/// defaults (`homing experiment run defaults`) found them.
-const UNIT_ROWS: f64 = 1.0;
-const OTHER_ROWS: f64 = 0.01;
-
 impl Noise {
+    /// The default for rows of unit length under the linear kernel, as a share of their mean prior variance. The study of the
+    /// defaults (`homing experiment run defaults`) found this number and the next.
+    pub const UNIT_ROWS: f64 = 1.0;
+    /// The default for rows of unit length under any other kernel.
+    pub const UNIT_ROWS_OTHER_KERNEL: f64 = 0.3;
+    /// The default for all other rows, as in the paper's experiments.
+    pub const OTHER_ROWS: f64 = 0.01;
+
     /// Returns the noise that suits the rows of a task if none was chosen, and otherwise the chosen one.
     ///
     /// ```
@@ -147,9 +152,13 @@ impl Noise {
     /// ```
     #[must_use]
     pub fn resolve(self, task: &Task<'_>) -> Self {
-        let is_unit = task.kernel.is_linear() && task.pool.embeddings().is_normalized();
+        let share = match (task.pool.embeddings().is_normalized(), task.kernel.is_linear()) {
+            (true, true) => Self::UNIT_ROWS,
+            (true, false) => Self::UNIT_ROWS_OTHER_KERNEL,
+            (false, _) => Self::OTHER_ROWS,
+        };
         match self {
-            Noise::Auto => Noise::Relative(if is_unit { UNIT_ROWS } else { OTHER_ROWS }),
+            Noise::Auto => Noise::Relative(share),
             chosen => chosen,
         }
     }

@@ -71,10 +71,10 @@ impl GridOptions {
 #[derive(Args)]
 pub struct ResultOptions {
     /// Name from the list, or your own TOML file.
-    name: String,
+    pub name: String,
     /// Folder with the results.
     #[arg(short, long, value_name = "FOLDER", default_value = RESULTS)]
-    out: PathBuf,
+    pub out: PathBuf,
     /// Use the results of a run with --quick.
     #[arg(long)]
     quick: bool,
