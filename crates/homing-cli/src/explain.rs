@@ -105,14 +105,14 @@ fn explain(arguments: &Arguments) -> Result<()> {
         quiet: arguments.quiet,
     };
     let files = TaskFiles::open(&paths, &arguments.columns, FurtherColumns::default())?;
-    let kernel = files.kernel(&arguments.model)?;
+    let picks = arguments.picks.as_ref().map(|path| picked_rows(path, &files.pool_file.pool)).transpose()?;
+    let kernel = files.kernel(&arguments.model, picks.as_ref().map_or(0, Vec::len))?;
     let whole = files.task(&arguments.model, &*kernel)?;
     let span = SpanCoordinates::of(&whole)?;
     let task = span.as_ref().map_or(whole, |span| span.task(&whole));
     let model = Model::new(task, arguments.model.noise())?;
     let targets = targets_to_explain(&arguments.target, &files, task.targets.map_or(0, |targets| targets.rows()))?;
-    let mut explanations = if let Some(path) = &arguments.picks {
-        let picks = picked_rows(path, &files.pool_file.pool)?;
+    let mut explanations = if let Some(picks) = picks {
         // Checks the rows' numbers.
         model.given(&picks)?;
         among_picks(&model, &picks, &targets, arguments, &files)?

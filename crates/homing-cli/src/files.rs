@@ -263,15 +263,16 @@ impl TaskFiles {
         Ok(if self.is_normalized { embeddings.normalized() } else { embeddings })
     }
 
-    /// Returns the name of the kernel: the one that was given, or the one that suits these files.
-    pub fn kernel_name<'a>(&self, model: &'a ModelArguments) -> &'a str {
+    /// Returns the name of the kernel: the one that was given, or the one that suits these files and so many picks.
+    pub fn kernel_name<'a>(&self, model: &'a ModelArguments, picks: usize) -> &'a str {
         let pool = &self.pool_file.pool;
-        model.kernel(pool.rows(), pool.dim(), self.target_file.is_some())
+        let observed = self.observed_rows.len() + self.observed_points.as_ref().map_or(0, Pool::rows);
+        model.kernel(pool.rows(), pool.dim(), self.target_file.is_some(), picks.min(pool.rows()) + observed)
     }
 
-    /// Returns the kernel for these files.
-    pub fn kernel(&self, model: &ModelArguments) -> Result<Box<dyn Kernel>> {
-        Ok(kernel_named(self.kernel_name(model), self.pool_file.probabilities().map_or(0, |p| p.dim()))?)
+    /// Returns the kernel for these files and so many picks.
+    pub fn kernel(&self, model: &ModelArguments, picks: usize) -> Result<Box<dyn Kernel>> {
+        Ok(kernel_named(self.kernel_name(model, picks), self.pool_file.probabilities().map_or(0, |p| p.dim()))?)
     }
 
     /// Returns the task that the files describe under the kernel.

@@ -20,6 +20,9 @@ use crate::files::encoding_progress;
 use crate::interrupt::StopSignal;
 use crate::terminal::{self, note, plain_table, seconds};
 
+/// Number of labels for which the default kernel is chosen.
+const USUAL_LABELS: usize = 1000;
+
 const EXAMPLES: &str = "\
 Examples:
   homing label photos/ --targets examples/ --classes cat,dog,other --run pets
@@ -132,7 +135,8 @@ fn label(arguments: &Arguments) -> Result<()> {
     let classes = if arguments.classes.is_empty() { known.classes() } else { arguments.classes.clone() };
     let name = arguments.pool.file_name().unwrap_or(arguments.pool.as_os_str()).to_string_lossy().into_owned();
     let preparation = arguments.model.preparation(pool.ids.len(), targets.is_some());
-    let kernel = arguments.model.kernel(pool.ids.len(), pool.rows.embeddings()?.dim(), targets.is_some());
+    let dim = pool.rows.embeddings()?.dim();
+    let kernel = arguments.model.kernel(pool.ids.len(), dim, targets.is_some(), USUAL_LABELS);
     let data = LabelData::new(name, pool, targets, kernel_named(kernel, 0)?)?.noise(arguments.model.noise());
     let mut data = data.normalized(preparation.normalize);
     if preparation.center {

@@ -189,7 +189,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     plan.target_sampling = target_sampling(limits.target_sample.as_deref(), weights, &files)?;
     let reading = start.elapsed();
 
-    let kernel = files.kernel(&arguments.model)?;
+    let kernel = files.kernel(&arguments.model, plan.count)?;
     let mut task = files.task(&arguments.model, &*kernel)?;
     task.costs = files.pool_file.pool.costs();
     let carried = upload(&arguments.device, &task, &plan)?;

@@ -61,7 +61,8 @@ pub fn diagnose(
     let rows = task.get().pool().rows();
     let values = Argument { name: "values", object: values }.optional(|values| values.columns(rows))?;
     let interrupt = Interrupt::default();
-    let diagnosis = task.get().with(py, &interrupt, |task| {
+    let batch = if picks.is_empty() { plan.count } else { picks.len() };
+    let diagnosis = task.get().with(py, &interrupt, batch, |task| {
         let question = Question::new(task).noise(plan.noise).picks(&picks).count(plan.count).seed(plan.seed);
         let question = question.values(values.as_deref());
         run(py, threads, &interrupt, None, |_| {

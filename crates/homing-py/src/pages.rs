@@ -34,7 +34,7 @@ pub fn selection_page(py: Python<'_>, page: SelectionPage<'_>, threads: Option<u
     let groups = file.and_then(homing_pool::Pool::groups);
     let target_ids = whole.targets().and_then(Data::ids);
     let name = |names: Option<&[String]>, row: usize| names.and_then(|names| names.get(row)).cloned();
-    let report = whole.with(py, &interrupt, |task| {
+    let report = whole.with(py, &interrupt, plan.count, |task| {
         let provenance = Provenance {
             pool_file: whole.pool().name(),
             number_format: whole.pool().dtype().into(),
@@ -136,7 +136,7 @@ pub fn diagnosis_words(found: &Diagnosis, task: &Task) -> DiagnosisWords {
 /// Renders the page of a diagnosis.
 pub fn diagnosis_page(py: Python<'_>, found: &Diagnosis, whole: &Task, threads: Option<usize>) -> PyResult<String> {
     let interrupt = Interrupt::default();
-    let page = whole.with(py, &interrupt, |task| {
+    let page = whole.with(py, &interrupt, found.batch.len(), |task| {
         run(py, threads, &interrupt, None, |_| {
             let (row, target) = (|row| row_name(whole, row), |target| target_name(whole, target));
             let names = diagnosis::Names { row: &row, target: &target, advice: &advice(whole) };

@@ -42,7 +42,7 @@ pub fn select(py: Python<'_>, task: Py<Task>, settings: &Bound<'_, PyDict>) -> P
             Ok(!matches!(answer.extract::<bool>(), Ok(false)))
         }
     });
-    let (selection, seconds, guarantee) = task.get().with(py, &interrupt, |task| {
+    let (selection, seconds, guarantee) = task.get().with(py, &interrupt, plan.count, |task| {
         let on_pick = on_pick.as_mut().map(|call| call as &mut dyn FnMut(Pick) -> PyResult<bool>);
         let (selection, time) = run(py, threads, &interrupt, on_pick, |report| {
             let start = Instant::now();

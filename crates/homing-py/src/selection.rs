@@ -91,10 +91,9 @@ impl Selection {
         threads: Option<usize>,
     ) -> PyResult<(Vec<PickReasonsFields>, Vec<TargetStoryFields>)> {
         let interrupt = Interrupt::default();
-        let why = self
-            .task
-            .get()
-            .with(py, &interrupt, |task| run(py, threads, &interrupt, None, |_| homing::explain(&task, &self.core)))?;
+        let why = self.task.get().with(py, &interrupt, self.plan.count, |task| {
+            run(py, threads, &interrupt, None, |_| homing::explain(&task, &self.core))
+        })?;
         let reasons = |(pick, why): (&Pick, homing::PickReasons)| PickReasonsFields {
             rank: pick.rank,
             row: pick.row,

@@ -122,9 +122,11 @@ impl Task {
         self.is_normalized
     }
 
-    fn usual_kernel(&self) -> &'static str {
+    fn usual_kernel(&self, picks: usize) -> &'static str {
+        let points = self.inputs.observed_points.as_ref().map_or(0, |points| points.get().rows());
+        let observations = picks.min(self.pool().rows()) + self.inputs.observed_rows.len() + points;
         let preparation = Preparation { center: self.is_centered(), normalize: self.is_normalized };
-        preparation.kernel(self.pool().rows(), self.pool().dim(), self.targets.is_some())
+        preparation.kernel(self.pool().rows(), self.pool().dim(), self.targets.is_some(), observations)
     }
 
     pub fn quotas(&self) -> &[usize] {
@@ -154,11 +156,12 @@ impl Task {
         run(py, None, &interrupt, None, |_| embeddings.check_finite("pool").map(|()| embeddings.mean()))
     }
 
-    /// Borrows the data and calls `f` with the core's task.
+    /// Borrows the data and calls `f` with the core's task. By default, its kernel is the one that suits so many `picks`.
     pub fn with<T>(
         &self,
         py: Python<'_>,
         interrupt: &Interrupt,
+        picks: usize,
         f: impl FnOnce(homing::Task<'_>) -> PyResult<T>,
     ) -> PyResult<T> {
         let inputs = &self.inputs;
@@ -170,7 +173,7 @@ impl Task {
         let target_probabilities = probabilities_of(given[1].as_ref(), self.targets())?;
 
         let (name, matrix) = match &inputs.kernel {
-            KernelInput::Usual => (self.usual_kernel(), None),
+            KernelInput::Usual => (self.usual_kernel(picks), None),
             KernelInput::Name(name) => (&**name, None),
             KernelInput::Matrix(matrix) => ("linear", Some(matrix.get().view(py)?)),
         };

@@ -26,7 +26,7 @@ impl Model {
         question: impl FnOnce(&theory::Model<'_>) -> homing::Result<T> + Send,
     ) -> PyResult<T> {
         let interrupt = Interrupt::default();
-        self.task.get().with(py, &interrupt, |task| {
+        self.task.get().with(py, &interrupt, self.observed.len(), |task| {
             run(py, self.threads, &interrupt, None, |_| {
                 let model = theory::Model::new(task, self.noise)?.given(&self.observed)?;
                 let answer = question(&model)?;

@@ -23,7 +23,6 @@ use values::Values;
 
 const EXAMPLES: &str = "\
 Examples:
-  homing diagnose pool.npy --targets targets.npy
   homing diagnose pool.npy --targets targets.npy --picks picks.csv --report page.html
   homing diagnose pool.npy --targets targets.npy --values labelled-picks.csv
   homing diagnose pool.csv --targets targets.csv --label-column kind --format json";
@@ -108,7 +107,7 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     };
     let values = Values { column, file, picks: arguments.picks.as_deref() };
     let values = values.read(&files.pool_file.pool, arguments.columns.label_column.as_deref())?;
-    let kernel = files.kernel(&arguments.model)?;
+    let kernel = files.kernel(&arguments.model, if picks.is_empty() { arguments.count } else { picks.len() })?;
     let task = files.task(&arguments.model, &*kernel)?;
     let noise = arguments.model.noise();
     let steps = Steps::new(arguments.quiet);

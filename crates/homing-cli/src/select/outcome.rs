@@ -129,7 +129,7 @@ impl Outcome<'_> {
     /// Says what was picked, by which rule and with which noise.
     pub(super) fn summary(&self) -> String {
         let Self { arguments, files, task, plan, selection, .. } = self;
-        let kernel = match files.kernel_name(&arguments.model) {
+        let kernel = match files.kernel_name(&arguments.model, plan.count) {
             "linear" => String::new(),
             name => format!(" and the kernel {name}"),
         };

@@ -18,6 +18,9 @@ pub use results::{StudyRow, read_study, write_study};
 pub use scene::{CONDITIONS, Condition, Scene, SceneName};
 pub use setting::{BASELINE, PAPER, PROGRAM, Setting, settings};
 
+/// Largest number of rows of a pool.
+const POOL: usize = 2000;
+
 /// Numbers of picks after which the probe learns.
 pub const BUDGETS: [usize; 4] = [10, 20, 50, 100];
 

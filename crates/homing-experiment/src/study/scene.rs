@@ -9,13 +9,10 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::BUDGETS;
 use super::data::StudyData;
 use super::probe::Probe;
 use super::setting::Setting;
-
-/// Largest number of rows of a pool.
-pub const POOL: usize = 2000;
+use super::{BUDGETS, POOL};
 
 /// Largest number of classes of a task, and largest share of all classes.
 const TASK: usize = 5;

@@ -8,8 +8,9 @@ const ENOUGH_ROWS: usize = 100;
 /// a few picks, and further picks are no longer about the targets.
 const MANY_NUMBERS: usize = 100;
 
-/// Largest pool for a kernel that keeps one number per row and pick.
+/// Largest number of rows, and of rows times observations, for a kernel that keeps one number per row and observation.
 const MOST_ROWS: usize = 200_000;
+const MOST_ENTRIES: usize = 20_000_000;
 
 /// Whether rows are centred and scaled to unit length before a selection.
 ///
@@ -41,17 +42,20 @@ impl Preparation {
 
     /// Returns the name of the kernel that suits rows which are prepared in this way. With [`Preparation::usual`], that is
     /// `gaussian:1`, a kernel on the sphere, for 100 to 200,000 rows of fewer than 100 numbers; the study of the defaults found
-    /// it better there. For all other rows it is `linear`.
+    /// it better there. It keeps a number per row and observation, so it does not suit more than 20,000,000 of them. In all other
+    /// cases the kernel is `linear`. `observations` is the number of rows that will be picked or have been observed.
     ///
     /// ```
     /// use homing::Preparation;
     ///
     /// let usual = Preparation::usual("linear", 5000, true);
-    /// assert_eq!((usual.kernel(5000, 12, true), usual.kernel(5000, 384, true)), ("gaussian:1", "linear"));
-    /// assert_eq!(Preparation::default().kernel(5000, 12, true), "linear");
+    /// assert_eq!((usual.kernel(5000, 12, true, 100), usual.kernel(5000, 384, true, 100)), ("gaussian:1", "linear"));
+    /// assert_eq!(usual.kernel(100_000, 12, true, 1000), "linear");
+    /// assert_eq!(Preparation::default().kernel(5000, 12, true, 100), "linear");
     /// ```
-    pub fn kernel(self, rows: usize, dim: usize, has_targets: bool) -> &'static str {
+    pub fn kernel(self, rows: usize, dim: usize, has_targets: bool, observations: usize) -> &'static str {
         let is_usual = self.center && self.normalize && self == Self::usual("linear", rows, has_targets);
-        if is_usual && dim < MANY_NUMBERS && rows <= MOST_ROWS { "gaussian:1" } else { "linear" }
+        let fits = rows <= MOST_ROWS && rows.saturating_mul(observations) <= MOST_ENTRIES;
+        if is_usual && dim < MANY_NUMBERS && fits { "gaussian:1" } else { "linear" }
     }
 }
