@@ -362,6 +362,18 @@ impl Data {
         PyArray1::from_vec(py, numbers.map_err(core_error)?).reshape([self.rows, self.dim])
     }
 
+    /// Copies all rows as float64.
+    fn to_numpy64<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let view = self.view(py)?;
+        let embeddings = view.embeddings()?;
+        let numbers = py.detach(|| {
+            let mut numbers = vec![0.0; self.rows * self.dim];
+            embeddings.values().write_f64(0..numbers.len(), &mut numbers);
+            embeddings.check_read().map(|()| numbers)
+        });
+        PyArray1::from_vec(py, numbers.map_err(core_error)?).reshape([self.rows, self.dim])
+    }
+
     #[getter]
     fn groups(&self) -> Option<Vec<String>> {
         self.file()?.groups().map(<[String]>::to_vec)
