@@ -12,8 +12,9 @@ impl Transport for Questions {
         Python::attach(|py| {
             let arguments = (PyList::new(py, shards)?, PyBytes::new(py, message));
             let answers = self.0.bind(py).call1(arguments)?;
-            answers.try_iter()?.map(|answer| Ok(answer?.cast::<PyBytes>()?.as_bytes().to_vec())).collect()
+            let bytes = |answer: PyResult<Bound<'_, PyAny>>| Ok(answer?.cast::<PyBytes>()?.as_bytes().to_vec());
+            answers.try_iter()?.map(bytes).collect::<PyResult<Vec<Vec<u8>>>>()
         })
-        .map_err(|error: PyErr| error.to_string())
+        .map_err(|error| error.to_string())
     }
 }

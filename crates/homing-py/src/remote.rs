@@ -160,9 +160,8 @@ impl PoolPart {
                 let done = with_part(py, &pieces, &probabilities, first, |part, shape| {
                     // The other end waits for this, and later for nothing else.
                     let _ = shapes.send(Ok(shape));
-                    let serving =
-                        || serve(part, || messages.recv().ok(), |answer| drop(answers.send(answer)));
-                    py.detach(|| workers.install(serving));
+                    let serving = move || serve(part, || messages.recv().ok(), |answer| drop(answers.send(answer)));
+                    py.detach(move || workers.install(serving));
                 });
                 if let Err(error) = done {
                     let _ = shapes.send(Err(error));
@@ -171,7 +170,7 @@ impl PoolPart {
         };
         let spawned = std::thread::Builder::new().name("homing shard".into()).spawn(serving);
         spawned.map_err(|error| PyRuntimeError::new_err(format!("a thread cannot be started ({error})")))?;
-        let shape = py.detach(|| shape.recv());
+        let shape = py.detach(move || shape.recv());
         let Shape { rows, dim, is_single, classes } =
             shape.map_err(|_| PyRuntimeError::new_err("the thread of the rows has ended"))??;
         Ok(Self { line: Mutex::new((to, from)), rows, dim, is_single, classes })

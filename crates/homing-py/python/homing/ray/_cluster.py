@@ -37,6 +37,7 @@ class Actors:
             self.firsts.append(start)
             start += sum(piece.stop - piece.start for piece in shard)
         self.actors = [self._started(number) if shard else None for number, shard in enumerate(shards)]
+        self.is_closed = False
         self.questions = self.bytes_sent = self.bytes_received = 0
         self._main: _Relay | None = None
 
@@ -47,6 +48,8 @@ class Actors:
 
     def call(self, numbers: list[int], method: str, *arguments: Any) -> list[Any]:
         """Calls a method of some actors at once, and returns what they return."""
+        if self.is_closed:
+            raise ValueError("the pool is closed; make another Pool")
         waiting = {number: getattr(self.actors[number], method).remote(*arguments) for number in numbers}
         answers: dict[int, Any] = {}
         while waiting:
@@ -100,9 +103,9 @@ class Actors:
     def close(self) -> None:
         """Ends all actors."""
         for actor in self.actors:
-            if actor is not None and ray.is_initialized():
+            if actor is not None and not self.is_closed and ray.is_initialized():
                 ray.kill(actor, no_restart=True)
-        self.actors = [None] * len(self.actors)
+        self.is_closed = True
 
 
 class _Relay:

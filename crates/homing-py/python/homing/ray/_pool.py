@@ -201,7 +201,7 @@ class Pool:
         kernel, greedy = options.get("kernel"), options.get("greedy", "exact")
         is_plain = isinstance(greedy, str) and greedy == "exact"
         usual = kernel is None and self.dim < 100 and self.rows <= 200_000
-        needed = [name for name in _FETCHING if options.get(name) not in (None, False)]
+        needed = [name for name in _FETCHING if options.get(name) is not None and options[name] is not False]
         if usual and is_plain:
             return True
         is_other = (kernel is not None and kernel != "linear") and is_plain

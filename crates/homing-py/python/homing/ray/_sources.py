@@ -12,17 +12,21 @@ import ray
 from homing.ray._shard import Piece, Reading
 
 _SLICED = (".npy", ".safetensors")
-"""Files of which an actor maps its own rows only. Other files are decoded as a whole, so no two actors should share one."""
+"""Files of which an actor maps its own rows only, as it does with blocks of a dataset. Other files are decoded as a whole, so no two
+actors should share one."""
 
 _LEAST_ROWS = 4096
 """How many rows a shard has at least, by default."""
 
 
 def _rows_of_file(path: str, reading: Reading) -> int:
-    if path.endswith(".parquet") and reading.embedding_column is not None:
+    if path.endswith(".parquet"):
         import pyarrow.parquet
 
-        return int(pyarrow.parquet.ParquetFile(path).metadata.num_rows)
+        try:
+            return int(pyarrow.parquet.ParquetFile(path).metadata.num_rows)
+        except (OSError, pyarrow.ArrowInvalid):
+            pass  # our reader says what is wrong
     return reading.open(path)[1].rows
 
 
@@ -116,4 +120,4 @@ def divided(whole: Sequence[Piece], shards: int | Sequence[int] | None, most: in
 
 
 def _is_sliced(source: Any) -> bool:
-    return isinstance(source, str) and source.endswith(_SLICED)
+    return not isinstance(source, str) or source.endswith(_SLICED)
