@@ -17,7 +17,9 @@ pub(super) fn run_drafting(
 ) -> Option<Steps> {
     let part = line.part;
     let view = part.view(setup.offset.as_deref(), setup.to_unit);
-    let made = catch_unwind(AssertUnwindSafe(|| thread_shard(view, setup.form, setup.noise_var, setup.is_double)));
+    let norms = line.rows.norms(setup.offset.as_deref(), setup.to_unit);
+    let shard = || thread_shard(view, setup.form, setup.noise_var, setup.is_double, norms);
+    let made = catch_unwind(AssertUnwindSafe(shard));
     let Ok(shard) = made else { return line.exchange(&broken()) };
     let mut selection = Drafting { part, shard, written: None, tried: None, has_started: false };
     run_steps(line, session, commands, |command| selection.answer(command))

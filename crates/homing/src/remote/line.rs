@@ -22,7 +22,7 @@ pub(super) struct Line<'a, R, S> {
     pub part: PoolPart<'a>,
     /// The number of the running selection and its rule's key.
     pub running: Option<(u64, Option<KeyForm>)>,
-    rows: RowAnswers,
+    pub rows: RowAnswers,
 }
 
 /// Says that bytes are no message.

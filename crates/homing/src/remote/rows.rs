@@ -8,6 +8,7 @@ use super::part::PoolPart;
 use super::wire::{Answer, Column, PartSurvey, Question};
 use crate::data::points::check_probabilities;
 use crate::shard::BLOCK;
+use crate::task::survey::single;
 use crate::{Embeddings, Error, Kernel, Linear};
 
 /// Answers about the rows alone.
@@ -15,9 +16,24 @@ use crate::{Embeddings, Error, Kernel, Linear};
 pub(super) struct RowAnswers {
     /// Sums of blocks that are computed ahead.
     sums: Option<Vec<Vec<f64>>>,
+    /// ‖φ‖² of all rows, as the last survey found them.
+    norms: Option<KnownNorms>,
+}
+
+/// ‖φ‖² of all rows under a transform.
+struct KnownNorms {
+    offset: Option<Vec<f64>>,
+    to_unit: bool,
+    norms: Vec<f32>,
 }
 
 impl RowAnswers {
+    /// Returns ‖φ‖² of all rows under a transform, if the last survey had it.
+    pub fn norms(&mut self, offset: Option<&[f64]>, to_unit: bool) -> Option<Vec<f32>> {
+        let known = self.norms.take_if(|known| known.offset.as_deref() == offset && known.to_unit == to_unit)?;
+        Some(known.norms)
+    }
+
     pub fn answer(&mut self, part: PoolPart<'_>, question: Question) -> Answer {
         let none = || Answer::Failed("the rows have no class probabilities".into());
         match question {
@@ -25,7 +41,11 @@ impl RowAnswers {
             Question::Rows { column: Column::Probabilities, rows } => {
                 part.probabilities.map_or_else(none, |probabilities| stored(probabilities, &part.own(&rows)))
             }
-            Question::Survey { offset, to_unit } => Answer::Survey(survey(part, offset.as_deref(), to_unit)),
+            Question::Survey { offset, to_unit } => {
+                let (survey, norms) = survey(part, offset.as_deref(), to_unit);
+                self.norms = Some(KnownNorms { offset, to_unit, norms });
+                Answer::Survey(survey)
+            }
             Question::SumBlocks => {
                 self.sums = Some(block_sums(part));
                 Answer::Done
@@ -64,7 +84,8 @@ fn stored(rows: Embeddings<'_>, which: &[usize]) -> Answer {
     }
 }
 
-fn survey(part: PoolPart<'_>, offset: Option<&[f64]>, to_unit: bool) -> PartSurvey {
+/// Returns the sizes of all rows, and ‖φ‖² of each in f32.
+fn survey(part: PoolPart<'_>, offset: Option<&[f64]>, to_unit: bool) -> (PartSurvey, Vec<f32>) {
     let view = part.view(offset, to_unit);
     let dim = view.dim();
     let norms = |rows: Range<usize>| {
@@ -89,23 +110,28 @@ fn survey(part: PoolPart<'_>, offset: Option<&[f64]>, to_unit: bool) -> PartSurv
         }
         found
     };
-    let blocks: Vec<(f64, PartSurvey)> = starts
+    let singles = |norms: &[f64]| norms.iter().map(|&norm| single(norm)).collect::<Vec<f32>>();
+    let blocks: Vec<(f64, PartSurvey, Vec<f32>)> = starts
         .par_iter()
         .map(|&start| {
             let norms = norms(start..start + BLOCK);
-            (norms.iter().sum::<f64>(), fold(start, &norms))
+            (norms.iter().sum::<f64>(), fold(start, &norms), singles(&norms))
         })
         .collect();
     let (head_norms, tail_norms) = (norms(head.clone()), norms(tail.clone()));
     let mut found = fold(head.start, &head_norms);
-    found.merge(blocks.iter().map(|(_, block)| block));
+    found.merge(blocks.iter().map(|(_, block, _)| block));
     found.merge([&fold(tail.start, &tail_norms)].into_iter());
     if let Some(bad) = found.bad.take() {
         // A norm overflows where the numbers may not.
         let unfit = |row: &usize| part.rows.row(row - part.first).iter().any(|x| !x.is_finite());
         found.bad = (bad..part.range().end).find(unfit);
     }
-    PartSurvey { head: head_norms, blocks: blocks.into_iter().map(|(sum, _)| sum).collect(), tail: tail_norms, ..found }
+    let mut kept = singles(&head_norms);
+    blocks.iter().for_each(|(.., norms)| kept.extend(norms));
+    kept.extend(singles(&tail_norms));
+    let sums = blocks.into_iter().map(|(sum, ..)| sum).collect();
+    (PartSurvey { head: head_norms, blocks: sums, tail: tail_norms, ..found }, kept)
 }
 
 impl PartSurvey {

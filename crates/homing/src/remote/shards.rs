@@ -145,9 +145,9 @@ impl<T: Transport> Shard for RemoteShards<'_, T> {
     }
 }
 
-/// Returns how many warm rows each of several shards chooses: twice its part, because the best rows are not spread evenly.
+/// Returns how many warm rows each of several shards chooses: more than its part, because the best rows are not spread evenly.
 fn share(count: usize, shards: usize) -> usize {
-    if shards < 2 { count } else { (2 * count).div_ceil(shards).min(count) }
+    (5 * count).div_ceil(4 * shards.max(1)).min(count)
 }
 
 /// All rows, for selections with one pass per pick.

@@ -49,7 +49,7 @@ impl Norms {
 }
 
 /// Rounds a variance to f32. One that underflows must not become zero.
-fn single(var: f64) -> f32 {
+pub(crate) fn single(var: f64) -> f32 {
     if var > 0.0 { (var as f32).max(f32::MIN_POSITIVE) } else { 0.0 }
 }
 

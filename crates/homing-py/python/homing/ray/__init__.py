@@ -17,13 +17,15 @@ except ImportError as error:
     raise ImportError(f"homing.ray needs Ray ({error}); pip install 'homing[ray]'") from None
 
 from homing._inputs import Embeddings, Rows
-from homing._selection import Selection
 from homing._settings import Options
 from homing.ray._cluster import ShardLost
 from homing.ray._pool import Pool
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+_OF_POOL = ("embedding_column", "id_column", "probabilities", "pool_access", "threads")
+"""Options that belong to the pool."""
 
 __all__ = ["Pool", "ShardLost", "select"]
 
@@ -37,14 +39,9 @@ def select(
     observed: Rows | Embeddings | None = None,
     *,
     shards: int | Sequence[int] | None = None,
-    embedding_column: str | None = None,
-    id_column: str | None = None,
-    probabilities: str | None = None,
-    pool_access: str | None = None,
     num_cpus: float = 1.0,
     resources: dict[str, float] | None = None,
     placement: Any = "SPREAD",
-    threads: int | None = None,
     restarts: int = 20,
     address: str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -53,29 +50,26 @@ def select(
 ) -> Any:
     """Chooses the `n` rows of a pool on a cluster whose labels would be most informative about some targets.
 
-    The arguments from `shards` to `address` are those of :class:`Pool`, the others those of :meth:`Pool.select`. Returns a
-    :class:`homing.Selection`, and with ``dataset=True`` the chosen rows as a Ray ``Dataset``, too.
+    The arguments of :class:`Pool`, also `embedding_column`, `id_column`, `probabilities`, `pool_access` and `threads`, say where
+    the rows are; the others are those of :meth:`Pool.select`. Returns a :class:`homing.Selection`, and with ``dataset=True`` the
+    chosen rows as a Ray ``Dataset``, too.
 
     The selection no longer has its pool: to explain or report it, choose from a :class:`Pool`.
     """
+    given: dict[str, Any] = {**options}
+    of_pool = {name: given.pop(name) for name in _OF_POOL if name in given}
     pool = Pool(
         rows,
         shards=shards,
-        embedding_column=embedding_column,
-        id_column=id_column,
-        probabilities=probabilities,
-        pool_access=pool_access,
         num_cpus=num_cpus,
         resources=resources,
         placement=placement,
-        threads=threads,
         restarts=restarts,
         address=address,
+        **of_pool,
     )
     with pool:
-        selection: Selection = pool.select(
-            targets, n, rule, noise_std, observed, checkpoint=checkpoint, **options
-        )
+        selection = pool.select(targets, n, rule, noise_std, observed, checkpoint=checkpoint, **given)
         chosen = pool.dataset(selection).materialize() if dataset else None
     object.__setattr__(selection, "_core", None)
     object.__setattr__(selection, "_table", None)

@@ -88,7 +88,8 @@ class Pool:
             shards = _inputs.whole(shards, "shards", 1)
         reading = Reading(embedding_column, id_column, probabilities, pool_access)
         whole = pieces(rows, reading)
-        most = max(1, int(ray.cluster_resources().get("CPU", 1.0) // num_cpus)) if num_cpus > 0 else 1
+        cluster: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        most = max(1, int(cluster.get("CPU", 1.0) // num_cpus)) if num_cpus > 0 else 1
         parts = divided(whole, shards, most)
         options = {"num_cpus": num_cpus, "resources": resources or {}, "scheduling_strategy": placement}
         used = max(1, int(num_cpus)) if threads is None else _inputs.threads(threads)

@@ -164,8 +164,8 @@ class Shard:
             array = data.to_numpy()[piece.start : piece.stop]
             step = max(1, _BLOCK // data.dim)
             with np.errstate(over="ignore", invalid="ignore"):
-                products = [array[at : at + step] @ query for at in range(0, len(array), step)]
-            products = np.concatenate(products).astype(np.float32, copy=False) if products else np.empty(0, np.float32)
+                blocks = [array[at : at + step] @ query for at in range(0, len(array), step)]
+            products = np.concatenate(blocks).astype(np.float32, copy=False)
             best = np.lexsort((np.arange(len(products)), -products))[:count]
             near.append(products[best])
             rows.append((best + start, array[best]))

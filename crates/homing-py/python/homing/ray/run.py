@@ -6,6 +6,7 @@ ends when this process ends, whatever ends it; what it writes to standard error 
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -56,7 +57,7 @@ def main(arguments: list[str]) -> int:
         print("error: --ray needs Ray in the Python that runs; pip install 'homing[ray]'", file=sys.stderr)
         return 1
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
         print(f"error: there is no Ray cluster at {address} ({str(error).splitlines()[0]}); start it, or give its address", file=sys.stderr)
         return 1

@@ -73,18 +73,19 @@ fn carried<'a>(pool: Embeddings<'a>, meaning: RowMeaning<'a>, is_double: bool) -
     pool.carrier().map_or_else(Vec::new, |carrier| carrier.shards(&setup))
 }
 
-/// Creates a shard on threads for a coordinator elsewhere.
+/// Creates a shard on threads for a coordinator elsewhere. `norms` are ‖φ‖² of the rows, if they are known.
 pub(crate) fn thread_shard<'a>(
     pool: Embeddings<'a>,
     form: KeyForm,
     noise_var: f64,
     is_double: bool,
+    norms: Option<Vec<f32>>,
 ) -> Box<dyn Shard + 'a> {
     let meaning = RowMeaning { rule: rule_with(form), noise_var };
     if is_double {
         return Box::new(ThreadShard::<f64>::new(pool, double_norms(pool).into(), meaning));
     }
-    let norms = Norms::Carried([0.0; 2]).of_rows(pool).into_owned();
+    let norms = norms.unwrap_or_else(|| Norms::Carried([0.0; 2]).of_rows(pool).into_owned());
     Box::new(ThreadShard::<f32>::new(pool, norms.into(), meaning))
 }
 

@@ -1,6 +1,6 @@
 """Measures selections on a Ray cluster of this machine against the same selections in one process, in one run.
 
-Usage: python bench/ray.py [ROWS [WIDTH]] (1000000 512). It writes ROWS × WIDTH × 4 bytes to a temporary folder. Times of processors are
+Usage: python bench/cluster.py [ROWS [WIDTH]] (1000000 512). It writes ROWS × WIDTH × 4 bytes to a temporary folder. Times of processors are
 summed over all processes that compute, so other load on the machine matters little.
 """
 
