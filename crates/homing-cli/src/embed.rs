@@ -8,7 +8,7 @@ use bytemuck::cast_slice;
 use clap::{Args, ValueEnum};
 use homing_data::{Inputs, fits_memory};
 use homing_encode::EncoderChoice;
-use homing_pool::{Paths, ReadOptions, check_writable, write_beside};
+use homing_pool::{Paths, ReadOptions, check_writable, is_pattern, write_beside};
 use homing_train::models::efficientnet::EfficientNet;
 use homing_train::models::{self, NetworkName};
 use homing_train::{Embedder, EmbeddingKind, ExampleEmbeddings, Examples, Learner, device, read_weights};
@@ -127,7 +127,10 @@ fn encoding(arguments: &Arguments) -> Result<Option<Encoding<'_>>> {
 pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(encoding) = encoding(arguments)? {
         let model = if let EncoderChoice::Model(path) = &encoding.encoder { Some(&**path) } else { None };
-        let read = [Some(encoding.data), encoding.learn_from, model].into_iter().flatten().filter(|path| path.exists());
+        let read = [Some(encoding.data), encoding.learn_from, model]
+            .into_iter()
+            .flatten()
+            .filter(|path| path.exists() || is_pattern(path));
         read.fold(Paths::new(), Paths::reads).writes("--out", &*arguments.out).check()?;
         return encoding.run();
     }
@@ -141,7 +144,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let read = [Some(&*arguments.data), Some(weights), arguments.learned.as_deref()];
     let source = arguments.open.spec(arguments.data.clone());
-    let read = read.into_iter().chain([arguments.labels.as_deref()]).flatten().filter(|path| path.exists());
+    let read = read
+        .into_iter()
+        .chain([arguments.labels.as_deref()])
+        .flatten()
+        .filter(|path| path.exists() || is_pattern(path));
     read.fold(Paths::new(), Paths::reads).writes("--out", &**out).check()?;
     check_writable(out)?;
     let kind: EmbeddingKind = arguments.embedding.parse()?;

@@ -10,7 +10,7 @@ use homing::{Embeddings, Noise, SpanCoordinates};
 use serde::Serialize;
 
 use crate::arguments::{ColumnArguments, EncoderArguments, ModelArguments};
-use crate::files::{FilePaths, FurtherColumns, TaskFiles, picked_rows};
+use crate::files::{FilePaths, FurtherColumns, TaskFiles, located, picked_rows};
 use crate::refusal::Options;
 use crate::terminal::{self, OutputFormat, cell, grouped, note, plain_table, short, text_width};
 use crate::texts::{RowTexts, quoted};
@@ -107,9 +107,10 @@ fn explain(arguments: &Arguments) -> Result<()> {
     let files = TaskFiles::open(&paths, &arguments.columns, FurtherColumns::default())?;
     let kernel = files.kernel(&arguments.model)?;
     let whole = files.task(&arguments.model, &*kernel)?;
-    let span = SpanCoordinates::of(&whole)?;
+    let in_file = |error: homing::Error| located(&files.pool_file.pool, error.into());
+    let span = SpanCoordinates::of(&whole).map_err(in_file)?;
     let task = span.as_ref().map_or(whole, |span| span.task(&whole));
-    let model = Model::new(task, arguments.model.noise())?;
+    let model = Model::new(task, arguments.model.noise()).map_err(in_file)?;
     let targets = targets_to_explain(&arguments.target, &files, task.targets.map_or(0, |targets| targets.rows()))?;
     let mut explanations = if let Some(path) = &arguments.picks {
         let picks = picked_rows(path, &files.pool_file.pool)?;

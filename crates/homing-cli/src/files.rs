@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Error, Result, bail};
 use homing::{Embeddings, Kernel, Points, Task, kernel_named};
 use homing_encode::{Cache, EncoderChoice, Error as EncodeError, Items, Opened, Progress as EncodingProgress, Session};
-use homing_pool::{Access, Error as PoolError, Pool, ReadOptions, RowList};
+use homing_pool::{Access, Error as PoolError, Pool, ReadOptions, RowList, one_line};
 
 use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, file_of};
 use crate::refusal::Options;
@@ -57,9 +57,10 @@ impl PoolFile {
         self.probabilities_file.as_ref().map(Pool::embeddings).or_else(|| self.pool.probabilities())
     }
 
-    /// Returns the id of a row, or its number if the pool has no ids.
+    /// Returns the id of a row. Without ids, this is the row's number, or its file and its number there if there are several files.
     pub fn id(&self, row: usize) -> String {
-        self.pool.ids().map_or_else(|| row.to_string(), |ids| ids[row].clone())
+        let number = || self.pool.short_place(row).unwrap_or_else(|| row.to_string());
+        self.pool.ids().map_or_else(number, |ids| ids[row].clone())
     }
 }
 
@@ -185,7 +186,7 @@ impl TaskFiles {
         };
         let (group_names, groups) = number_groups(pool_file.pool.groups());
         let mean = if preparation.center {
-            pool_file.pool.embeddings().check_finite("pool")?;
+            pool_file.pool.embeddings().check_finite("pool").map_err(|error| located(&pool_file.pool, error.into()))?;
             Some(pool_file.pool.embeddings().mean())
         } else {
             None
@@ -209,7 +210,9 @@ impl TaskFiles {
     /// Says how the columns were understood: which make up the embeddings, if they were found automatically, and which
     /// numbers of the targets are ignored.
     pub fn notes(&self, options: &Options) -> Vec<String> {
-        let found = self.encoded.iter().cloned().chain(self.found(options));
+        let read = [Some(&self.pool_file), self.target_file.as_ref()].into_iter().flatten();
+        let read = read.filter_map(|file| files_read(&file.pool));
+        let found = read.chain(self.encoded.clone()).chain(self.found(options));
         found.chain(self.scaled.clone()).chain(self.ignored()).collect()
     }
 
@@ -293,6 +296,41 @@ impl TaskFiles {
             .forbidden(&self.forbidden);
         task.groups = self.groups.as_deref();
         Ok(task)
+    }
+}
+
+/// Says how many files and rows of a pool were read, if there may be several, and what else lies in the same folder.
+pub fn files_read(pool: &Pool) -> Option<String> {
+    const SHOWN: usize = 5;
+    let files = pool.files()?;
+    let (path, count) = (pool.path().display(), files.len());
+    let read = format!(
+        "{path}: read {} file{} with {} rows",
+        grouped(count),
+        if count == 1 { "" } else { "s" },
+        grouped(pool.rows())
+    );
+    let left_out = files.left_out();
+    let shown: Vec<String> = left_out.iter().take(SHOWN).map(|name| format!("'{}'", one_line(name))).collect();
+    let more = if left_out.len() > SHOWN { ", …" } else { "" };
+    Some(match left_out.len() {
+        0 => format!("{read}."),
+        1 => format!("{read}; {} lies there too and was not read.", shown[0]),
+        others => {
+            format!("{read}; {} others lie there too and were not read ({}{more}).", grouped(others), shown.join(", "))
+        }
+    })
+}
+
+/// Adds to an error about a row of the pool in which of several files the row is.
+pub fn located(pool: &Pool, error: Error) -> Error {
+    let core = error.chain().find_map(|cause| cause.downcast_ref::<homing::Error>());
+    match core {
+        Some(&homing::Error::NotFinite { what: "pool", row }) => match pool.place(row) {
+            Some(place) => error.context(place),
+            None => error,
+        },
+        _ => error,
     }
 }
 

@@ -16,7 +16,7 @@ use homing_label::{
 use homing_pool::{Paths, ReadOptions};
 
 use crate::arguments::{EncoderArguments, ModelArguments};
-use crate::files::encoding_progress;
+use crate::files::{encoding_progress, files_read, located};
 use crate::interrupt::StopSignal;
 use crate::terminal::{self, note, plain_table, seconds};
 
@@ -116,6 +116,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn label(arguments: &Arguments) -> Result<()> {
     let mut encoders = Encoders::new(arguments.encoder.choice())?.with_cache(Cache::usual());
     let Opened { examples: pool, labels } = open(&mut encoders, arguments, &arguments.pool, None)?;
+    if let Rows::Pool(rows) = &pool.rows
+        && let Some(read) = files_read(rows)
+    {
+        note(read);
+        rows.embeddings().check_finite("pool").map_err(|error| located(rows, error.into()))?;
+    }
     let targets = match &arguments.targets {
         Some(path) => Some(open(&mut encoders, arguments, path, Some(&pool.rows))?.examples),
         None => None,

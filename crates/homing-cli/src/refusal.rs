@@ -6,10 +6,11 @@ mod experiments;
 mod training;
 
 use std::fmt::Display;
+use std::path::Path;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use homing_pool::Remedy;
+use homing_pool::{Format, Remedy};
 
 /// Messages of Rust's parsers of numbers, and the same in plain words.
 const NUMBER_PROBLEMS: [(&str, &str); 5] = [
@@ -27,6 +28,15 @@ pub fn of_arguments(error: &clap::Error) -> String {
         && typed.parse::<f64>().is_ok()
     {
         return format!("'{typed}' is negative, but only numbers from 0 are allowed there; give another number");
+    }
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(typed))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && Format::of(Path::new(typed)).is_ok()
+    {
+        return format!(
+            "'{typed}' is one file too many; to name several files, put the pattern in quotes, such as 'shards/*.npy', or list them in a \
+             file with the ending .list"
+        );
     }
     let text = error.to_string();
     let paragraph: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();

@@ -14,7 +14,7 @@ use homing_pool::{ColumnChoice, Format, Paths, PickFormat, check_picks_writable}
 
 use crate::arguments::{ColumnArguments, EncoderArguments, LimitColumnArguments, ModelArguments, PoolAccess};
 use crate::device::upload;
-use crate::files::{FilePaths, TaskFiles, check_report, report_path};
+use crate::files::{FilePaths, TaskFiles, check_report, located, report_path};
 use crate::refusal::Options;
 use crate::standard_input::InputFile;
 use crate::terminal::{Bar, note};
@@ -203,7 +203,8 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let selection = select_with(&carried_task, &plan, |progress| {
         bar.show_pick(progress);
         ControlFlow::Continue(())
-    })?;
+    });
+    let selection = selection.map_err(|error| located(&files.pool_file.pool, error.into()))?;
     let times = Times { reading, choosing: start.elapsed() };
     bar.finish();
     let warning = warning_of(&task, &selection)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use homing_data::{Inputs, OpenOptions, RgbPixels, is_image_name};
-use homing_pool::{Error as PoolError, Format, PATH_NAMES, Pool, RawTable, ReadOptions, read_column};
+use homing_pool::{Error as PoolError, Format, PATH_NAMES, Pool, RawTable, ReadOptions, expand, read_column};
 
 use image::RgbImage;
 use image::codecs::jpeg::JpegEncoder;
@@ -87,10 +87,15 @@ const SIZE: usize = 224;
 /// Extension of files with one text per line.
 const LINES: &str = "txt";
 
-/// Whether a file with this extension holds texts or images, so that it cannot hold embeddings.
+/// Whether these files hold texts or images, by their extensions, so that they cannot hold embeddings.
 pub(crate) fn has_no_embeddings(path: &Path) -> bool {
-    let is_lines = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(LINES));
-    is_lines || (path.is_file() && Format::of(path).is_err())
+    let files = if path.is_dir() { Vec::new() } else { expand(path).unwrap_or_default() };
+    !files.is_empty() && files.iter().all(|file| is_lines(file) || (file.is_file() && Format::of(file).is_err()))
+}
+
+/// Whether the file at `path` has one text per line.
+fn is_lines(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(LINES))
 }
 
 /// Whether the file or folder at `path` holds texts or images instead of embeddings.
@@ -103,27 +108,23 @@ pub fn holds_items(path: &Path, options: &ReadOptions) -> bool {
 
 /// Opens the texts or images at `path`, with the columns that belong to them.
 ///
-/// These are lines of a `.txt` file, the texts of a table, the images whose paths a table lists, a folder or an archive of images, a
-/// single image, or a data set of images such as MNIST or CIFAR.
+/// These are lines of `.txt` files, the texts of tables, the images whose paths a table lists, a folder or an archive of images,
+/// single images, or a data set of images such as MNIST or CIFAR.
 pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(RawTable, Items)> {
-    if !path.exists() {
-        return Err(PoolError::NotFound { path: path.to_owned() }.into());
+    let files = if path.is_dir() { Vec::new() } else { expand(path)? };
+    if let Some(missing) = files.iter().find(|file| !file.exists()) {
+        return Err(PoolError::NotFound { path: missing.clone() }.into());
     }
-    if has_no_embeddings(path) && named(options).is_some() {
-        return Err(no_column(path, options));
-    }
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(LINES)) {
-        return lines(path);
-    }
-    if path.is_file() && is_image_name(&path.to_string_lossy()) {
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let images = Inputs::image_files([path.to_owned()], SIZE)?;
-        let table =
-            RawTable::in_memory(path, vec![("path".to_owned(), vec![name.clone()])], Some(0), Some(vec![name]), None)?;
-        return Ok((table, Items::Images(images)));
-    }
-    if path.is_file() && Format::of(path).is_err() {
-        return images(path);
+    if has_no_embeddings(path) {
+        if named(options).is_some() {
+            return Err(no_column(path, options));
+        }
+        return match &files[..] {
+            files if files.iter().all(|file| is_lines(file)) => lines(path, files),
+            files if files.iter().all(|file| is_image_name(&file.to_string_lossy())) => image_files(path, files),
+            [_] => images(path),
+            _ => Err(Error::NoTexts { path: path.to_owned(), names: Vec::new() }),
+        };
     }
     match RawTable::open(path, options) {
         Ok(table) => of_table(path, table),
@@ -144,13 +145,29 @@ fn no_column(path: &Path, options: &ReadOptions) -> Error {
     PoolError::NoColumns { path: path.to_owned(), name }.into()
 }
 
-fn lines(path: &Path) -> Result<(RawTable, Items)> {
-    let mut texts = read_column(path, None)?;
-    while texts.last().is_some_and(|text| text.trim().is_empty()) {
-        texts.pop();
+fn lines(path: &Path, files: &[PathBuf]) -> Result<(RawTable, Items)> {
+    let mut texts = Vec::new();
+    for file in files {
+        let mut lines = read_column(file, None)?;
+        while lines.last().is_some_and(|text| text.trim().is_empty()) {
+            lines.pop();
+        }
+        texts.extend(lines);
     }
     let table = RawTable::in_memory(path, vec![("text".to_owned(), texts.clone())], Some(0), None, None)?;
     Ok((table, Items::Texts(texts)))
+}
+
+fn image_files(path: &Path, files: &[PathBuf]) -> Result<(RawTable, Items)> {
+    // Images of one folder are known by their names, and others by their paths.
+    let folder = files[0].parent().filter(|folder| files.iter().all(|file| file.parent() == Some(folder)));
+    let name = |file: &PathBuf| {
+        folder.and_then(|folder| file.strip_prefix(folder).ok()).unwrap_or(file).to_string_lossy().into_owned()
+    };
+    let names: Vec<String> = files.iter().map(name).collect();
+    let images = Inputs::image_files(files.iter().cloned(), SIZE)?;
+    let table = RawTable::in_memory(path, vec![("path".to_owned(), names.clone())], Some(0), Some(names), None)?;
+    Ok((table, Items::Images(images)))
 }
 
 /// Opens a data set of images. If it is split, only the part for training is opened.
@@ -182,8 +199,11 @@ fn of_table(path: &Path, table: RawTable) -> Result<(RawTable, Items)> {
     let texts = table.column(&column)?;
     let is_path = PATH_NAMES.contains(&column.to_lowercase().as_str()) || texts.iter().all(|text| is_image_name(text));
     if is_path && texts.iter().all(|text| is_image_name(text)) {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let paths: Vec<PathBuf> = texts.iter().map(|text| folder.join(text)).collect();
+        let beside = |(row, text): (usize, &String)| {
+            let file = if path.is_dir() { path } else { table.file(row) };
+            file.parent().unwrap_or(Path::new("")).join(text)
+        };
+        let paths: Vec<PathBuf> = texts.iter().enumerate().map(beside).collect();
         if let Some((row, missing)) = paths.iter().enumerate().find(|(_, path)| !path.is_file()) {
             return Err(Error::NoImage { path: path.to_owned(), row, image: missing.clone() });
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use homing_data::OpenOptions as DataOptions;
-use homing_pool::{Format, Pool, RawTable, ReadOptions, TEXT_NAMES, read_column};
+use homing_pool::{Format, Pool, RawTable, ReadOptions, TEXT_NAMES, expand, read_column};
 
 use crate::data::{Contents, Examples, Rows};
 use crate::{Error, Result};
@@ -44,10 +44,10 @@ pub fn open_examples(path: &Path, options: &OpenOptions) -> Result<Opened> {
     let Some(embeddings) = &options.embeddings else {
         return examples_of(Pool::open(path, &options.read.clone().blank_labels(true))?, None, options);
     };
-    let is_images = match Format::of(path) {
-        Ok(_) => false,
-        Err(_) if path.is_dir() => !is_folder_of_shards(path),
-        Err(_) => !is_lines(path),
+    let is_images = if path.is_dir() {
+        !is_folder_of_shards(path)
+    } else {
+        expand(path)?.iter().all(|file| Format::of(file).is_err() && !is_lines(file))
     };
     if is_images { open_images(path, embeddings, options) } else { open_beside(path, embeddings, options) }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::arrow_text::{ColumnPlace, each_text};
 use crate::chooser::{LABEL_NAMES, label_column};
+use crate::expand::{expand, is_list, is_pattern};
 use crate::guard::caught;
 use crate::layout::Column;
 use crate::mapped::map;
@@ -18,8 +19,17 @@ use crate::{Error, Format, Result, arrow, csv, ipc, jsonl, parquet};
 /// Reads the column `name` of the file at `path` as texts. The text is empty if a row of a table has no value.
 ///
 /// If no name is given, this reads the column with a usual name of labels ([`LABEL_NAMES`]), or the only column of texts or
-/// numbers. A `.npy` file is one column. A `.txt` file is one column with one row per line.
+/// numbers. A `.npy` file is one column. A `.txt` file is one column with one row per line. The rows of the files that a pattern or
+/// a list stands for follow each other.
 pub fn read_column(path: &Path, name: Option<&str>) -> Result<Vec<String>> {
+    if !is_pattern(path) && !is_list(path) {
+        return read_file_column(path, name);
+    }
+    let columns = expand(path)?.iter().map(|file| read_file_column(file, name)).collect::<Result<Vec<_>>>()?;
+    Ok(columns.concat())
+}
+
+fn read_file_column(path: &Path, name: Option<&str>) -> Result<Vec<String>> {
     let bytes = map(path)?;
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt")) {
         return lines(path, &bytes);

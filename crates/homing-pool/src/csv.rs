@@ -16,7 +16,7 @@ use crate::records::{FirstLine, Records, filled, has_decimal_comma, number};
 use crate::row_values::ValueReader;
 use crate::table::{MatrixBuilder, TableBuilder};
 use crate::table_columns::TableColumns;
-use crate::{Error, ReadOptions, Result, column, row_files};
+use crate::{Error, ReadOptions, Result, column, many, row_files};
 
 /// Number of rows that are read to distinguish columns of numbers from columns of text.
 pub(crate) const SAMPLE: usize = 100;
@@ -32,6 +32,7 @@ pub(crate) const CSV_READER: FormatReader = FormatReader {
     column: |path, bytes, name| column::text_column(path, bytes, None, name),
     rows: |path, bytes| row_files::text_table(path, bytes, None),
     values: |path, bytes, reader| values(path, bytes, None, reader),
+    count: many::count_by_reading,
     shard: None,
 };
 

@@ -45,9 +45,24 @@ pub enum Error {
     /// The path is a folder, but a file is needed.
     #[error("{} is a folder; name a file in it", display_path(.path))]
     Directory { path: PathBuf },
-    /// The folder holds no dataset.
-    #[error("{} is a folder without .arrow or .parquet files{}; name a file, or a folder that save_to_disk() wrote", display_path(.path), listed(" (it holds the folders ", .folders, ")"))]
-    NoShards { path: PathBuf, folders: Vec<String> },
+    /// The folder holds no files of embeddings, or also others.
+    #[error("{} is a folder, but not one of embeddings alone{}; name a file, a pattern such as 'shards/*.npy', or a folder that save_to_disk() wrote", display_path(.path), listed(" (it holds ", .found, ")"))]
+    NoShards { path: PathBuf, found: Vec<String> },
+    /// The files of a pool have several formats.
+    #[error("{} stands for files of several formats ({}); name those of one, for example by a pattern such as 'shards/*.npy'", display_path(.path), .endings.join(", "))]
+    MixedFormats { path: PathBuf, endings: Vec<String> },
+    /// No file matches a pattern.
+    #[error("no file matches {}; check the pattern", display_path(.path))]
+    NoMatch { path: PathBuf },
+    /// A pattern is malformed.
+    #[error("{} is not a pattern that can be read: {detail}; write a character of patterns in a name as [*], [?] or [[]", display_path(.path))]
+    BadPattern { path: PathBuf, detail: String },
+    /// A list names no files.
+    #[error("{} lists no files; write one path per line", display_path(.path))]
+    EmptyList { path: PathBuf },
+    /// Two paths of a pool name the same file.
+    #[error("{} is named twice among the files of the pool; name each file once", display_path(.path))]
+    NamedTwice { path: PathBuf },
     /// The path is a pipe, a device or a socket.
     #[error("{} is not a regular file; save it to one first", display_path(.path))]
     NotRegular { path: PathBuf },
@@ -144,8 +159,8 @@ pub enum Error {
     /// A column has another length than the embeddings.
     #[error("column {name} of {} has {found} values for {rows} rows; give one value per row", display_path(.path))]
     ColumnLength { path: PathBuf, name: String, found: usize, rows: usize },
-    /// A shard has another schema than the shards before it.
-    #[error("{} does not match the shards before it: {detail}; write all shards with one schema", display_path(.path))]
+    /// A file has other columns or numbers than the files before it.
+    #[error("{} does not match the files before it: {detail}; write all files of a pool with the same columns and types", display_path(.path))]
     ShardMismatch { path: PathBuf, detail: String },
     /// The dataset lists a shard that does not exist.
     #[error("{} does not exist, but {} lists it; copy the whole dataset, or write it again with save_to_disk()", display_path(.path), display_path(.list))]
@@ -159,6 +174,9 @@ pub enum Error {
     /// Two rows have the same id.
     #[error("id {id} occurs in rows {first} and {second} of {}; make the ids unique", display_path(.path))]
     DuplicateId { path: PathBuf, id: String, first: usize, second: usize },
+    /// Two rows of different files, or of one file among several, have the same id.
+    #[error("id {id} occurs in {first} and in {second}; make the ids unique")]
+    DuplicateIdInFiles { id: String, first: String, second: String },
     /// No row of the pool has the id.
     #[error("id {id} is not in {}; check that both files come from the same pool", display_path(.path))]
     UnknownId { path: PathBuf, id: String },

@@ -71,6 +71,8 @@ pub(crate) struct FormatReader {
     pub(crate) rows: fn(&Path, &Bytes) -> Result<Option<RowList>>,
     /// Reads the values of some columns and rows.
     pub(crate) values: fn(&Path, &Bytes, &mut ValueReader) -> Result<()>,
+    /// Counts the rows of a pool.
+    pub(crate) count: fn(&Path, &Store, &ReadOptions) -> Result<usize>,
     /// Adds the rows of a file to a table, which the first file creates. Only formats that shards may have need this.
     pub(crate) shard: Option<ShardReader>,
 }

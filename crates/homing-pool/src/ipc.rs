@@ -33,6 +33,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     column: column::arrow_column,
     rows: row_files::arrow_table,
     values,
+    count: |path, store, _| Ok(Stream::open(path, &store.bytes()?)?.rows),
     shard: Some(append),
 };
 
@@ -57,17 +58,13 @@ fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<
 
 /// Reads values of some columns and rows.
 fn values(path: &Path, bytes: &Bytes, reader: &mut ValueReader) -> Result<()> {
-    let mut rows = 0;
     batches(path, bytes, |schema, row, batch| {
         let Some(batch) = batch else { return Ok(()) };
-        rows = row + batch.num_rows();
         let positions = reader.positions(path, schema.fields().iter().map(|field| field.name().as_str()))?;
         let fields: Vec<&Field> = positions.iter().map(|&position| schema.field(position)).collect();
         let chosen = batch.project(&positions).map_err(|error| Error::malformed(path, FORMAT, &error))?;
         reader.push_batch(path, row, &chosen, &fields)
-    })?;
-    reader.next_file(rows);
-    Ok(())
+    })
 }
 
 /// Calls `take` with the schema alone, and then with the schema, each batch and the number of its first row.
@@ -76,7 +73,7 @@ pub(crate) fn batches(
     bytes: &Bytes,
     mut take: impl FnMut(&SchemaRef, usize, Option<&RecordBatch>) -> Result<()>,
 ) -> Result<()> {
-    let stream = stream(path, bytes)?;
+    let stream = Stream::open(path, bytes)?.messages;
     caught(path, FORMAT, || {
         let malformed = |error| Error::malformed(path, FORMAT, &error);
         let mut decoder = StreamDecoder::new();
@@ -94,56 +91,66 @@ pub(crate) fn batches(
     })
 }
 
-/// Returns the messages in `bytes` up to the end of the stream after checking their lengths, because the decoder allocates
-/// memory according to them.
-fn stream(path: &Path, bytes: &Bytes) -> Result<Bytes> {
-    let mut start = if bytes.starts_with(FILE_MAGIC) { FILE_MAGIC.len() } else { 0 };
-    while (8..64).contains(&start) && bytes[start..].starts_with(&[0; 8]) {
-        start += 8;
-    }
-    let malformed = |detail: &str| Error::malformed(path, FORMAT, detail);
-    let need = |end: usize| {
-        let (expected, found) = (end as u64, bytes.len() as u64);
-        if expected <= found { Ok(()) } else { Err(Error::Truncated { path: path.to_owned(), expected, found }) }
-    };
-    let number = |at: usize| -> Result<u32> {
-        need(at + 4)?;
-        Ok(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
-    };
-    let budget = MemoryBudget::now();
-    let (mut at, mut ended) = (start, false);
-    while at < bytes.len() {
-        let mut length = number(at)?;
-        at += 4;
-        if length == u32::MAX {
-            length = number(at)?;
+/// Messages of a file, up to the end of its stream.
+struct Stream {
+    messages: Bytes,
+    /// Number of rows of all batches.
+    rows: usize,
+}
+
+impl Stream {
+    /// Finds the messages in `bytes` and checks their lengths, because the decoder allocates memory according to them.
+    fn open(path: &Path, bytes: &Bytes) -> Result<Self> {
+        let mut start = if bytes.starts_with(FILE_MAGIC) { FILE_MAGIC.len() } else { 0 };
+        while (8..64).contains(&start) && bytes[start..].starts_with(&[0; 8]) {
+            start += 8;
+        }
+        let malformed = |detail: &str| Error::malformed(path, FORMAT, detail);
+        let need = |end: usize| {
+            let (expected, found) = (end as u64, bytes.len() as u64);
+            if expected <= found { Ok(()) } else { Err(Error::Truncated { path: path.to_owned(), expected, found }) }
+        };
+        let number = |at: usize| -> Result<u32> {
+            need(at + 4)?;
+            Ok(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
+        };
+        let budget = MemoryBudget::now();
+        let (mut at, mut ended, mut rows) = (start, false, 0usize);
+        while at < bytes.len() {
+            let mut length = number(at)?;
             at += 4;
+            if length == u32::MAX {
+                length = number(at)?;
+                at += 4;
+            }
+            if length == 0 {
+                ended = true;
+                break;
+            }
+            let body = at + length as usize;
+            need(body)?;
+            let message = root_as_message(&bytes[at..body]).map_err(|error| malformed(&error.to_string()))?;
+            let body_length = usize::try_from(message.bodyLength()).map_err(|_| malformed("a length is negative"))?;
+            let end = body.checked_add(body_length).ok_or_else(|| malformed("a length is too large"))?;
+            need(end)?;
+            let batch = message.header_as_record_batch();
+            rows = rows.saturating_add(batch.map_or(0, |batch| usize::try_from(batch.length()).unwrap_or(0)));
+            let batch = batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
+            if let Some(batch) = batch.filter(|batch| batch.compression().is_some()) {
+                let mut regions = batch.buffers().into_iter().flatten();
+                let claims = regions
+                    .try_fold(0u64, |sum, region| Some(sum.saturating_add(inflated(&bytes[body..end], region)?)));
+                budget
+                    .check(path, claims.ok_or_else(|| malformed("a compressed column claims an impossible length"))?)?;
+            }
+            at = end;
         }
-        if length == 0 {
-            ended = true;
-            break;
+        // A stream that is cut between two batches lacks only its end marker.
+        if !ended && at > start {
+            return Err(malformed("it does not end as one, so it was cut short"));
         }
-        let body = at + length as usize;
-        need(body)?;
-        let message = root_as_message(&bytes[at..body]).map_err(|error| malformed(&error.to_string()))?;
-        let body_length = usize::try_from(message.bodyLength()).map_err(|_| malformed("a length is negative"))?;
-        let end = body.checked_add(body_length).ok_or_else(|| malformed("a length is too large"))?;
-        need(end)?;
-        let batch = message.header_as_record_batch();
-        let batch = batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
-        if let Some(batch) = batch.filter(|batch| batch.compression().is_some()) {
-            let mut regions = batch.buffers().into_iter().flatten();
-            let claims =
-                regions.try_fold(0u64, |sum, region| Some(sum.saturating_add(inflated(&bytes[body..end], region)?)));
-            budget.check(path, claims.ok_or_else(|| malformed("a compressed column claims an impossible length"))?)?;
-        }
-        at = end;
+        Ok(Self { messages: bytes.slice(start..at), rows })
     }
-    // A stream that is cut between two batches lacks only its end marker.
-    if !ended && at > start {
-        return Err(malformed("it does not end as one, so it was cut short"));
-    }
-    Ok(bytes.slice(start..at))
 }
 
 /// Returns the number of bytes that a compressed region claims to hold, or that its decoder would produce if that is more.

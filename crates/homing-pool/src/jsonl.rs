@@ -19,7 +19,7 @@ use crate::pool::Contents;
 use crate::row_values::ValueReader;
 use crate::table::TableBuilder;
 use crate::table_columns::TableColumns;
-use crate::{Error, ReadOptions, Result, column, row_files};
+use crate::{Error, ReadOptions, Result, column, many, row_files};
 
 pub(crate) const READER: FormatReader = FormatReader {
     extensions: &["jsonl", "ndjson"],
@@ -30,6 +30,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     column: |path, bytes, name| column::json_column(path, bytes, name),
     rows: |path, bytes| row_files::json_lines(path, bytes),
     values: field_values,
+    count: many::count_by_reading,
     shard: None,
 };
 
@@ -139,10 +140,11 @@ fn lists(path: &Path, lines: impl Iterator<Item = Result<Value>>, options: &Read
         })?;
         builder.embeddings.push(path, row, &values, &mut builder.budget)?;
     }
-    if let Some(name) = options.first_name() {
-        return Err(Error::NoColumns { path: path.to_owned(), name: quoted(name) });
+    let contents = builder.finish(path, &bare, TableColumns::default())?;
+    match options.first_name() {
+        Some(name) => Err(Error::NoColumns { path: path.to_owned(), name: quoted(name) }),
+        None => Ok(contents),
     }
-    builder.finish(path, &bare, TableColumns::default())
 }
 
 fn objects(

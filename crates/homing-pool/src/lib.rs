@@ -26,7 +26,9 @@
 //! | `.parquet`, `.arrow` (IPC stream or file) | in a column of lists of floats, or in number columns side by side |
 //! | `.csv` (separated by `,`, `;` or tabs), `.tsv` | in number columns side by side, or in a column of JSON lists |
 //! | `.jsonl`, `.ndjson` | in one list per line, or in a list within one object per line |
-//! | a folder of `.arrow` or `.parquet` shards | as in the shards that its `state.json` lists, or in all shards in the order of their names |
+//!
+//! A pool may also be several files of one format, whose rows are numbered across the files: a folder, a pattern such as
+//! `shards/*.npy`, or a list with the ending `.list` ([`expand()`]).
 //!
 //! The first line of a text table is a header unless it consists of numbers only. Numbers that count up from 0 or 1 are a header
 //! if no value below them is a whole number; otherwise the line could also be a row, and the file is refused.
@@ -44,11 +46,14 @@ mod column;
 mod csv;
 pub mod disk;
 mod error;
+mod expand;
 mod format;
 mod guard;
 mod ipc;
+mod joined;
 mod jsonl;
 mod layout;
+mod many;
 mod mapped;
 mod matrix;
 mod memory;
@@ -82,8 +87,10 @@ pub use beside::{check_writable, is_left_over, write_beside};
 pub use chooser::{LABEL_NAMES, PATH_NAMES, TEXT_NAMES, is_usual_column};
 pub use column::{column_from_bytes, read_column};
 pub use error::{Error, Remedy, Result, rephrase};
+pub use expand::{expand, is_list, is_pattern};
 pub use format::Format;
 pub use guard::catch_panic;
+pub use many::{PoolFiles, count_rows};
 pub use mapped::{explain_lost_files, map, read_file};
 pub use memory::allowed as memory_allowed;
 pub use message::{display_path, one_line};

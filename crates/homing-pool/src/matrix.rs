@@ -5,6 +5,7 @@ use bytes::Bytes;
 use half::{bf16, f16};
 use homing::{Embeddings, StoredValues};
 
+use crate::joined::Joined;
 use crate::positional::Positional;
 
 /// Float format.
@@ -46,6 +47,8 @@ pub(crate) enum Numbers {
     InPlace(Float, Bytes),
     /// Numbers that stay in the file and are read by position.
     Read(Box<Positional>),
+    /// Numbers of several files.
+    Joined(Box<Joined>),
 }
 
 impl Numbers {
@@ -99,6 +102,7 @@ impl Numbers {
             Numbers::F64(_) => Float::F64,
             Numbers::InPlace(float, _) => *float,
             Numbers::Read(source) => source.float(),
+            Numbers::Joined(source) => source.float(),
         }
     }
 
@@ -113,6 +117,7 @@ impl Numbers {
             Numbers::InPlace(Float::F32, bytes) => StoredValues::F32(in_place(bytes)),
             Numbers::InPlace(Float::F64, bytes) => StoredValues::F64(in_place(bytes)),
             Numbers::Read(source) => StoredValues::Source(&**source),
+            Numbers::Joined(source) => StoredValues::Source(&**source),
         }
     }
 }
@@ -163,12 +168,29 @@ impl Matrix {
         self.numbers.float()
     }
 
+    /// Returns the rows of this matrix followed by those of `others`, which have the same width and number format. Nothing is
+    /// copied.
+    pub(crate) fn followed_by(self, others: Vec<Matrix>) -> Self {
+        if others.is_empty() {
+            return self;
+        }
+        let dim = self.dim;
+        let parts = std::iter::once(self).chain(others).collect();
+        Self { numbers: Numbers::Joined(Box::new(Joined::new(parts))), dim }
+    }
+
     pub(crate) fn is_in_place(&self) -> bool {
-        matches!(self.numbers, Numbers::InPlace(..))
+        match &self.numbers {
+            Numbers::Joined(parts) => parts.is_in_place(),
+            numbers => matches!(numbers, Numbers::InPlace(..)),
+        }
     }
 
     pub(crate) fn is_read(&self) -> bool {
-        matches!(self.numbers, Numbers::Read(_))
+        match &self.numbers {
+            Numbers::Joined(parts) => parts.is_read(),
+            numbers => matches!(numbers, Numbers::Read(_)),
+        }
     }
 }
 

@@ -5,13 +5,17 @@ use std::path::Path;
 
 /// Returns how many bytes of memory this process may use, or `None` if the system does not report it.
 ///
-/// This is the smallest of the limit on the address space, the limit of the control group and the memory of the machine.
+/// This is the smallest of what is left of the limit on the address space, of the limit of the control group and of the memory of
+/// the machine.
 pub fn allowed() -> Option<u64> {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let used = kilobytes(&text("/proc/self/status"), "VmSize:");
-    let address_space = address_limit(&text("/proc/self/limits")).map(|limit| limit.saturating_sub(used));
+    let status = text("/proc/self/status");
+    let left = |limit: u64, used: &str| limit.saturating_sub(kilobytes(&status, used));
+    let address_space = address_limit(&text("/proc/self/limits")).map(|limit| left(limit, "VmSize:"));
     let machine = Some(kilobytes(&text("/proc/meminfo"), "MemAvailable:")).filter(|&bytes| bytes > 0);
+    // Pages of files do not count, because the system can drop them.
     let group = group_limit(&text("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
+    let group = group.map(|limit| left(limit, "RssAnon:"));
     [address_space, group, machine].into_iter().flatten().min()
 }
 

@@ -25,6 +25,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     column: |path, bytes, _| column::one_dimensional(path, &tensor(path, &Store::Memory(bytes.clone()))?),
     rows: row_files::array,
     values: |path, _, _| Err(Error::NothingToCopy { path: path.to_owned() }),
+    count: |path, store, _| Ok(tensor(path, store)?.header.shape.first().copied().unwrap_or(0)),
     shard: None,
 };
 

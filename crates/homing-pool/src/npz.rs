@@ -24,6 +24,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     column: |path, bytes, name| column::array(path, &mut Npz::open(path, bytes)?, name),
     rows: |_, _| Ok(None),
     values: |path, bytes, reader| tensor::values(path, &mut Npz::open(path, bytes)?, reader),
+    count: |path, store, options| tensor::count(path, &Npz::open(path, &store.bytes()?)?, options),
     shard: None,
 };
 

@@ -38,6 +38,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     column: column::parquet_column,
     rows: row_files::parquet_table,
     values,
+    count: |path, store, _| caught(path, FORMAT, || Ok(File::open(path, &store.bytes()?)?.rows())),
     shard: Some(append),
 };
 
@@ -61,7 +62,7 @@ fn append(path: &Path, bytes: &Bytes, options: &ReadOptions, table: &mut Option<
 fn values(path: &Path, bytes: &Bytes, reader: &mut ValueReader) -> Result<()> {
     caught(path, FORMAT, || {
         let file = File::open(path, bytes)?;
-        let (schema, rows) = (file.schema.clone(), file.rows());
+        let schema = file.schema.clone();
         let wanted = reader.positions(path, schema.fields().iter().map(|field| field.name().as_str()))?;
         // A batch has its columns in the order of the file.
         let mut positions = wanted.clone();
@@ -72,9 +73,7 @@ fn values(path: &Path, bytes: &Bytes, reader: &mut ValueReader) -> Result<()> {
         file.each_batch(&positions, |row, batch| {
             let batch = batch.project(&order).map_err(|error| Error::malformed(path, FORMAT, &error))?;
             reader.push_batch(path, row, &batch, &fields)
-        })?;
-        reader.next_file(rows);
-        Ok(())
+        })
     })
 }
 

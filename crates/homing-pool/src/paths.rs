@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::beside::target;
+use crate::expand::{expand, is_list, is_pattern, would_match};
 use crate::{Error, Result};
 
 /// Paths that a command reads and writes.
@@ -29,10 +30,15 @@ impl Paths {
         Self::default()
     }
 
-    /// Adds an input file or folder, if there is one.
+    /// Adds an input, if there is one: a file, a folder, or a pattern or list of files ([`expand`](crate::expand())).
     #[must_use]
     pub fn reads<'a>(mut self, path: impl Into<Option<&'a Path>>) -> Self {
-        self.inputs.extend(path.into().map(Path::to_owned));
+        let Some(path) = path.into() else { return self };
+        if is_pattern(path) || is_list(path) {
+            // A path that cannot be expanded is refused when it is read.
+            self.inputs.extend(expand(path).unwrap_or_default());
+        }
+        self.inputs.push(path.to_owned());
         self
     }
 
@@ -56,7 +62,7 @@ impl Paths {
                 if output.is(input) || linked.iter().any(|linked| output.path.starts_with(linked)) {
                     return Err(Error::OverInput { path: path() });
                 }
-                if output.path.starts_with(&input.path) {
+                if output.path.starts_with(&input.path) || would_match(folder, &self.outputs[i].1) {
                     return Err(Error::InsideInput { path: path(), folder: folder.clone() });
                 }
             }
@@ -192,6 +198,25 @@ mod tests {
         let paths = Paths::new().writes("--out", &*at("new.csv")).writes("--report", &*at("link.html"));
         assert!(message(&paths).contains("--out and --report both name"), "{}", message(&paths));
         assert!(refuse_foreign(&at("link.html")).is_err() && refuse_foreign(&at("shards")).is_ok());
+    }
+
+    #[test]
+    fn an_output_among_the_files_of_a_pattern_or_list_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["a.csv", "b.csv"] {
+            fs::write(at(name), "x").unwrap();
+        }
+        fs::write(at("pool.list"), "a.csv\nb.csv\n").unwrap();
+        let check = |input: &str, output: &str| message(&Paths::new().reads(&*at(input)).writes("--out", &*at(output)));
+        for (input, output) in [("*.csv", "b.csv"), ("pool.list", "a.csv"), ("pool.list", "pool.list")] {
+            let message = check(input, output);
+            assert!(message.contains("is an input and would be overwritten"), "{input} {output}: {message}");
+        }
+        // The next run would read it as a part of the pool.
+        let message = check("*.csv", "picks.csv");
+        assert!(message.contains("picks.csv lies in") && message.contains("*.csv, which is an input"), "{message}");
+        assert_eq!((check("*.csv", "picks.jsonl"), check("pool.list", "picks.csv")), (String::new(), String::new()));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use homing::Embeddings;
 
+use crate::expand::listing;
+use crate::many::PLACE_COLUMNS;
 use crate::mapped::map;
 use crate::matrix::Matrix;
 use crate::message::quoted;
@@ -13,7 +15,7 @@ use crate::picks::unquoted;
 use crate::row_values::{RowValues, ValueReader};
 use crate::store::{Access, Store};
 use crate::table_columns::{ColumnChoice, TableColumns};
-use crate::{Error, Format, ReadOptions, Result, shards};
+use crate::{Error, Format, PoolFiles, ReadOptions, Result, many};
 
 /// Refuses to read the file at `path` by position, which is possible only for files that are used in place.
 fn refuse_reading(path: &Path, access: Access) -> Result<()> {
@@ -62,6 +64,8 @@ pub(crate) const FORMAT_BYTES: u64 = 4096;
 #[derive(Debug)]
 pub struct Pool {
     pub(crate) path: PathBuf,
+    /// Files that were read, if `path` stands for several.
+    pub(crate) files: Option<PoolFiles>,
     pub(crate) format: Format,
     /// Name of the column of costs.
     pub(crate) cost: Option<String>,
@@ -69,7 +73,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Reads the file at `path`, or the dataset of shards if it is a folder.
+    /// Reads the file at `path`, or all files that a folder, a pattern or a list stands for ([`expand`](crate::expand())).
     ///
     /// ```
     /// use homing_pool::{Pool, ReadOptions};
@@ -84,15 +88,8 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Self> {
-        if path.is_dir() {
-            refuse_reading(path, options.access)?;
-            let (format, contents) = shards::read(path, options)?;
-            return Ok(Self {
-                path: path.to_owned(),
-                format,
-                cost: options.cost.clone(),
-                contents: Box::new(contents),
-            });
+        if let Some(listing) = listing(path)? {
+            return Self::open_listing(path, listing, options);
         }
         let format = Format::of_file(path)?;
         let store = if format.is_used_in_place() {
@@ -113,7 +110,8 @@ impl Pool {
     pub(crate) fn parse(path: &Path, format: Format, store: &Store, options: &ReadOptions) -> Result<Self> {
         format.check(path, &store.first_bytes(FORMAT_BYTES)?)?;
         let contents = (format.reader().pool)(path, store, options)?;
-        Ok(Self { path: path.to_owned(), format, cost: options.cost.clone(), contents: Box::new(contents) })
+        let cost = options.cost.clone();
+        Ok(Self { path: path.to_owned(), files: None, format, cost, contents: Box::new(contents) })
     }
 
     /// Returns the embeddings, one row per example.
@@ -193,25 +191,48 @@ impl Pool {
     }
 
     /// Returns the names of the columns that `choice` selects, which [`Pool::values`] reads.
+    ///
+    /// A pool in several files also has the columns `file` and `row`, which say where a row is, if they are named and if its tables
+    /// have no columns of these names.
     pub fn choose_columns(&self, choice: &ColumnChoice) -> Result<Vec<String>> {
-        self.contents.table.choose(&self.path, choice)
+        let ColumnChoice::Named(names) = choice else { return self.contents.table.choose(&self.path, choice) };
+        let (places, own): (Vec<String>, Vec<String>) = names.iter().cloned().partition(|name| self.is_place(name));
+        let own = self.contents.table.choose(&self.path, &ColumnChoice::Named(own))?;
+        let mut chosen = Vec::new();
+        for name in names.iter().filter(|name| places.contains(name) || own.contains(name)) {
+            if !chosen.contains(name) {
+                chosen.push(name.clone());
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Whether a column says where rows are, in a pool of several files.
+    fn is_place(&self, name: &str) -> bool {
+        let is_own = || self.contents.table.position(&self.path, name).is_ok();
+        self.files.is_some() && PLACE_COLUMNS.contains(&name) && !is_own()
     }
 
     /// Reads columns for some rows in another pass over the file, which must not have changed. Only the values of these rows
     /// are kept in memory.
     pub fn values(&self, columns: &[String], rows: &[usize]) -> Result<RowValues> {
-        let mut reader = ValueReader::new(columns, rows);
         if columns.is_empty() || rows.is_empty() {
             return ValueReader::new(&[], &[]).finish(&self.path);
         }
+        let (places, own): (Vec<String>, Vec<String>) = columns.iter().cloned().partition(|name| self.is_place(name));
+        if let (Some(files), false) = (&self.files, places.is_empty()) {
+            let own = self.values(&own, rows)?;
+            return Ok(own.with_columns(columns, rows, |name, rows| files.column(name, rows)));
+        }
+        let mut reader = ValueReader::new(columns, rows);
         if let Some(values) = &self.contents.in_memory {
             let position = |name: &String| self.contents.table.position(&self.path, name);
             let positions = reader.names.iter().map(position).collect::<Result<Vec<usize>>>()?;
             while let Some(row) = reader.next_row() {
                 reader.push_texts(&self.path, positions.iter().map(|&position| &*values[position][row]))?;
             }
-        } else if self.path.is_dir() {
-            shards::read_values(&self.path, &mut reader)?;
+        } else if let Some(files) = &self.files {
+            many::read_values(files, &mut reader)?;
         } else {
             (self.format.reader().values)(&self.path, &map(&self.path)?, &mut reader)?;
         }
@@ -250,7 +271,11 @@ impl Pool {
         let mut rows: HashMap<&str, usize> = HashMap::with_capacity(known.len());
         for (second, id) in known.iter().enumerate() {
             if let Some(first) = rows.insert(id, second) {
-                return Err(Error::DuplicateId { path: path(), id: quoted(id), first, second });
+                let id = quoted(id);
+                return Err(match (self.place(first), self.place(second)) {
+                    (Some(first), Some(second)) => Error::DuplicateIdInFiles { id, first, second },
+                    _ => Error::DuplicateId { path: path(), id, first, second },
+                });
             }
         }
         let row = |id: &String| {

@@ -75,7 +75,13 @@ impl RawTable {
             table: TableColumns::in_memory(&names, text),
             in_memory: Some(values),
         };
-        Ok(Self(Pool { path: path.to_owned(), format: Format::Csv, cost: None, contents: Box::new(contents) }))
+        Ok(Self(Pool {
+            path: path.to_owned(),
+            files: None,
+            format: Format::Csv,
+            cost: None,
+            contents: Box::new(contents),
+        }))
     }
 
     /// Returns the number of rows.
@@ -86,6 +92,11 @@ impl RawTable {
     /// Returns the path from which the table was read.
     pub fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    /// Returns the file that holds a row.
+    pub fn file(&self, row: usize) -> &Path {
+        self.0.files().map_or(self.path(), |files| files.place(row).0)
     }
 
     /// Returns the name of the column of texts, if there is one.

@@ -2,6 +2,8 @@
 
 mod json;
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -94,12 +96,32 @@ impl RowValues {
     }
 
     /// Returns the values of a column for the rows in `range`, null for each row that was not read.
-    pub(crate) fn array(&self, column: usize, range: std::ops::Range<usize>) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn array(&self, column: usize, range: Range<usize>) -> Result<ArrayRef, ArrowError> {
         let places: UInt64Array = range.map(|row| self.place(row).map(|place| place as u64)).collect();
         match &self.columns[column] {
             Values::Arrow(_, array) => take(array, &places, None),
             values => take(&array_of(values), &places, None),
         }
+    }
+
+    /// Returns the columns called `names`: those that are here, and those that `make` makes for sorted rows.
+    pub(crate) fn with_columns(
+        self,
+        names: &[String],
+        rows: &[usize],
+        make: impl Fn(&str, &[usize]) -> (Field, ArrayRef),
+    ) -> Self {
+        let mut rows = rows.to_vec();
+        rows.sort_unstable();
+        rows.dedup();
+        let mut own: HashMap<String, Values> = self.names.into_iter().zip(self.columns).collect();
+        let column = |name: &String| {
+            own.remove(name).unwrap_or_else(|| {
+                let (field, array) = make(name, &rows);
+                Values::Arrow(field, array)
+            })
+        };
+        Self { columns: names.iter().map(column).collect(), names: names.to_vec(), rows }
     }
 
     fn place(&self, row: usize) -> Option<usize> {
@@ -140,8 +162,8 @@ pub(crate) struct ValueReader {
     rows: Vec<usize>,
     /// Number of wanted rows that have been read.
     read: usize,
-    /// Number of rows in the files before the current one.
-    before: usize,
+    /// Rows of the pool that the current file holds.
+    file: Range<usize>,
     columns: Vec<Vec<Values>>,
     budget: MemoryBudget,
 }
@@ -152,12 +174,29 @@ impl ValueReader {
         rows.sort_unstable();
         rows.dedup();
         let columns = names.iter().map(|_| Vec::new()).collect();
-        Self { names: names.to_vec(), rows, read: 0, before: 0, columns, budget: MemoryBudget::now() }
+        Self { names: names.to_vec(), rows, read: 0, file: 0..usize::MAX, columns, budget: MemoryBudget::now() }
     }
 
-    /// Returns the next wanted row, counted in the current file. It may lie in a later file.
+    /// Returns the next wanted row of the current file, counted in that file.
     pub(crate) fn next_row(&self) -> Option<usize> {
-        self.rows.get(self.read).map(|row| row - self.before)
+        let next = self.rows.get(self.read).filter(|row| self.file.contains(row));
+        next.map(|row| row - self.file.start)
+    }
+
+    /// Reads the wanted rows of one of several files, which holds the rows `file` of the pool, with `read`. If none of its rows
+    /// is wanted, the file is not read.
+    pub(crate) fn read_file(
+        &mut self,
+        path: &Path,
+        file: Range<usize>,
+        read: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.file = file;
+        if self.next_row().is_none() {
+            return Ok(());
+        }
+        read(self)?;
+        if self.next_row().is_some() { Err(changed(path)) } else { Ok(()) }
     }
 
     /// Returns the positions of the wanted columns in a file with the columns `all`.
@@ -211,13 +250,13 @@ impl ValueReader {
         batch: &RecordBatch,
         fields: &[&Field],
     ) -> Result<()> {
-        let end = self.before + first + batch.num_rows();
+        let end = self.file.start.saturating_add(first + batch.num_rows()).min(self.file.end);
         let wanted = self.rows[self.read..].partition_point(|&row| row < end);
         if wanted == 0 {
             return Ok(());
         }
         let malformed = |error: ArrowError| Error::malformed(path, "Arrow", &error);
-        let start = self.before + first;
+        let start = self.file.start + first;
         let places: UInt64Array =
             self.rows[self.read..self.read + wanted].iter().map(|row| (row - start) as u64).collect::<Vec<_>>().into();
         for ((column, array), field) in self.columns.iter_mut().zip(batch.columns()).zip(fields) {
@@ -228,11 +267,6 @@ impl ValueReader {
         }
         self.read += wanted;
         Ok(())
-    }
-
-    /// Continues with the next file of the table after one with `rows` rows.
-    pub(crate) fn next_file(&mut self, rows: usize) {
-        self.before += rows;
     }
 
     pub(crate) fn finish(self, path: &Path) -> Result<RowValues> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+use crate::expand::{is_list, is_pattern};
 use crate::mapped::map;
 use crate::picks::names;
 use crate::row_files;
@@ -59,7 +60,7 @@ impl RowList {
     /// per line (`.txt`, `.csv`, `.jsonl`), an integer array (`.npy`), or anything that [`Pool::open`] reads. A first line `index`
     /// or `id` says what the lines below it are.
     pub fn open(path: &Path) -> Result<Self> {
-        if path.is_dir() {
+        if path.is_dir() || is_pattern(path) || is_list(path) {
             return Pool::open(path, &ReadOptions::default()).map(RowList::Embeddings);
         }
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt")) {

@@ -23,6 +23,7 @@ pub(crate) const READER: FormatReader = FormatReader {
     column: |path, bytes, name| column::array(path, &mut tensors(path, &Store::Memory(bytes.clone()))?, name),
     rows: |_, _| Ok(None),
     values: |path, bytes, reader| tensor::values(path, &mut tensors(path, &Store::Memory(bytes.clone()))?, reader),
+    count: |path, store, options| tensor::count(path, &tensors(path, store)?, options),
     shard: None,
 };
 

@@ -1,73 +1,52 @@
-//! Reads a folder of shards, such as `save_to_disk` of Hugging Face datasets writes.
+//! Finds the files of a pool in a folder, such as `save_to_disk` of Hugging Face datasets writes.
 //!
-//! If its `state.json` lists the shards, exactly these are read, in that order. Otherwise all shards are read in the order of
-//! their names. If the names say how many shards there are (`data-00000-of-00003`), none may be missing.
+//! If its `state.json` lists the shards, exactly these are read, in that order. Otherwise all files of embeddings are read in the
+//! order of their names. If the names say how many shards there are (`data-00000-of-00003`), none may be missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::format::ShardReader;
-use crate::mapped::{map, read_file};
+use crate::expand::{Listing, ending, in_order};
+use crate::mapped::read_file;
 use crate::message::quoted;
-use crate::pool::Contents;
-use crate::row_values::ValueReader;
-use crate::{Error, Format, ReadOptions, Result, arrow};
+use crate::{Error, Format, Result};
 
 const STATE: &str = "state.json";
+
+/// Files of a dataset that hold no rows.
+const DATASET_FILES: [&str; 2] = [STATE, "dataset_info.json"];
+
+/// Endings of files that may lie next to files of embeddings of any format, because they hold neither rows nor images.
+const NOTES: [&str; 10] = ["json", "md", "txt", "yaml", "yml", "toml", "log", "html", "list", "crc"];
 
 /// Maximum number of bytes that a list of shards may have.
 const LONGEST_STATE: u64 = 64 << 20;
 
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(Format, Contents)> {
-    let shards = match listed(path)? {
-        Some(shards) => shards,
-        None => found(path)?,
+/// Returns the files of the pool in the folder at `path`, at least one.
+pub(crate) fn listing(path: &Path) -> Result<Listing> {
+    let entries = Entries::read(path)?;
+    let files = match listed(path)? {
+        Some(files) => files,
+        None => entries.found(path)?,
     };
-    let mut table = None;
-    for Shard { path, format, append } in &shards {
-        let bytes = map(path)?;
-        format.check(path, &bytes)?;
-        append(path, &bytes, options, &mut table)?;
-    }
-    Ok((shards[0].format, arrow::finish(path, table)?))
+    let read: BTreeSet<&OsStr> = files.iter().filter_map(|file| file.file_name()).collect();
+    let others = entries.files.iter().chain(&entries.folders);
+    let left_out = others.filter_map(|path| path.file_name()).filter(|name| !read.contains(name));
+    let left_out = left_out.map(|name| name.to_string_lossy().into_owned());
+    let left_out = left_out.filter(|name| !DATASET_FILES.contains(&name.as_str())).collect();
+    Ok(Listing { files, left_out })
 }
 
-/// Reads values of some columns and rows of all shards.
-pub(crate) fn read_values(path: &Path, reader: &mut ValueReader) -> Result<()> {
-    let shards = match listed(path)? {
-        Some(shards) => shards,
-        None => found(path)?,
-    };
-    for Shard { path, format, .. } in &shards {
-        if reader.next_row().is_none() {
-            break;
-        }
-        (format.reader().values)(path, &map(path)?, reader)?;
-    }
-    Ok(())
-}
-
-#[derive(Debug)]
-struct Shard {
-    path: PathBuf,
-    format: Format,
-    append: ShardReader,
-}
-
-impl Shard {
-    /// Returns `None` if the file at `path` is not a shard.
-    fn of(path: PathBuf) -> Option<Self> {
-        let format = Format::of(&path).ok()?;
-        Some(Self { path, format, append: format.reader().shard? })
-    }
+fn is_shard(path: &Path) -> bool {
+    Format::of(path).is_ok_and(Format::is_for_shards)
 }
 
 /// Returns the shards that the dataset's own list names, at least one, or `None` if there is no list.
-fn listed(path: &Path) -> Result<Option<Vec<Shard>>> {
+fn listed(path: &Path) -> Result<Option<Vec<PathBuf>>> {
     let state_path = path.join(STATE);
     if !state_path.exists() {
         return Ok(None);
@@ -93,40 +72,61 @@ fn listed(path: &Path) -> Result<Option<Vec<Shard>>> {
             return Err(Error::MissingShard { path: shard, list: state_path.clone() });
         }
         let detail = format!("it lists {}, which is neither .arrow nor .parquet", quoted(name));
-        Shard::of(shard).ok_or_else(|| malformed(&detail))
+        if is_shard(&shard) { Ok(shard) } else { Err(malformed(&detail)) }
     };
     files.iter().map(shard).collect::<Result<_>>().map(Some)
 }
 
-/// Returns the shards in the directory at `path`, at least one, in the order of their names.
-fn found(path: &Path) -> Result<Vec<Shard>> {
-    let unreadable = |source| Error::read(path, source);
-    let (mut shards, mut folders) = (Vec::new(), Vec::new());
-    for entry in fs::read_dir(path).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let entry = entry.path();
-        if entry.is_dir() {
-            folders.push(name);
+/// Files and folders in a folder, in the order of their names.
+struct Entries {
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+}
+
+impl Entries {
+    fn read(path: &Path) -> Result<Self> {
+        let unreadable = |source| Error::read(path, source);
+        let mut entries = fs::read_dir(path)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>())
+            .map_err(unreadable)?;
+        in_order(&mut entries);
+        let (folders, files) = entries.into_iter().partition(|path| path.is_dir());
+        Ok(Self { files, folders })
+    }
+
+    /// Returns the files of embeddings, at least one, in the order of their names.
+    ///
+    /// Other formats than `.arrow` and `.parquet` count only if the folder holds nothing else than notes: next to images or
+    /// folders, a table usually describes those.
+    fn found(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         // `datasets` leaves cached results of earlier steps next to the shards.
-        } else if !name.starts_with("cache-") {
-            shards.extend(Shard::of(entry));
+        let is_cached = |path: &Path| name(path).starts_with("cache-") && is_shard(path);
+        let is_hidden = |path: &Path| name(path).starts_with(['.', '_']);
+        let is_read = |path: &&PathBuf| Format::of(path).is_ok() && !is_cached(path) && !is_hidden(path);
+        let files: Vec<PathBuf> = self.files.iter().filter(is_read).cloned().collect();
+        if !files.iter().any(|path| is_shard(path)) {
+            let is_foreign = |path: &&PathBuf| {
+                let is_note = NOTES.contains(&ending(path).as_str()) || is_hidden(path) || is_cached(path);
+                Format::of(path).is_err() && !is_note
+            };
+            let visible = self.folders.iter().filter(|path| !is_hidden(path));
+            let foreign: Vec<String> =
+                visible.chain(self.files.iter().filter(is_foreign)).map(|path| name(path)).collect();
+            if files.is_empty() || !foreign.is_empty() {
+                return Err(Error::NoShards { path: path.to_owned(), found: foreign });
+            }
         }
+        refuse_gaps(path, &files)?;
+        Ok(files)
     }
-    if shards.is_empty() {
-        folders.sort();
-        return Err(Error::NoShards { path: path.to_owned(), folders });
-    }
-    shards.sort_by(|a, b| a.path.cmp(&b.path));
-    refuse_gaps(path, &shards)?;
-    Ok(shards)
 }
 
 /// Refuses shards whose names imply that some are missing.
-fn refuse_gaps(path: &Path, shards: &[Shard]) -> Result<()> {
+fn refuse_gaps(path: &Path, shards: &[PathBuf]) -> Result<()> {
     let mut series: BTreeMap<(&str, u64), Vec<u64>> = BTreeMap::new();
     for shard in shards {
-        if let Some((before, number, count)) = shard.path.file_stem().and_then(OsStr::to_str).and_then(numbered) {
+        if let Some((before, number, count)) = shard.file_stem().and_then(OsStr::to_str).and_then(numbered) {
             series.entry((before, count)).or_default().push(number);
         }
     }
@@ -157,8 +157,7 @@ mod tests {
     use super::*;
 
     fn gaps(names: &[&str]) -> Option<String> {
-        let shards: Vec<Shard> = names.iter().filter_map(|name| Shard::of(PathBuf::from(name))).collect();
-        assert_eq!(shards.len(), names.len());
+        let shards: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
         refuse_gaps(Path::new("set"), &shards).err().map(|error| error.to_string())
     }
 

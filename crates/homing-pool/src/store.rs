@@ -24,6 +24,18 @@ pub enum Access {
     Read,
 }
 
+impl Access {
+    /// Returns how to access files of this length in all: by position instead of mapped if that is left open and they are too
+    /// large.
+    pub(crate) fn of(self, length: u64) -> Self {
+        // If a mapping does not fit into memory, it is slower than reads, because a page fault also fetches nearby pages.
+        match self {
+            Access::Auto if allowed().is_some_and(|allowed| length > allowed / 2) => Access::Read,
+            access => access,
+        }
+    }
+}
+
 /// Bytes in memory or in a file.
 #[derive(Debug, Clone)]
 pub(crate) enum Store {
@@ -36,17 +48,17 @@ pub(crate) enum Store {
 impl Store {
     /// Opens the file at `path`.
     pub(crate) fn open(path: &Path, access: Access) -> Result<Self> {
+        Self::open_among(1, path, access)
+    }
+
+    /// Opens the file at `path`, one of `count` files of a pool.
+    pub(crate) fn open_among(count: usize, path: &Path, access: Access) -> Result<Self> {
         let (file, length) = open(path)?;
-        let read = match access {
-            // If a mapping does not fit into memory, it is slower than reads, because a page fault also fetches nearby pages.
-            Access::Auto => allowed().is_some_and(|allowed| length > allowed / 2),
-            Access::Map => false,
-            Access::Read => true,
-        };
-        let mapped = if read { None } else { Some(map(path)) };
+        let access = access.of(length);
+        let mapped = if access == Access::Read { None } else { Some(map(path)) };
         match (mapped, access) {
             (None, _) | (Some(Err(Error::TooLarge { .. })), Access::Auto) => {
-                Ok(Store::File(FileRange::new(path, file, length)))
+                Ok(Store::File(FileRange::new(path, Some(file).filter(|_| count <= MOST_OPEN), length)))
             }
             (Some(Err(Error::TooLarge { path })), _) => Err(Error::Unmapped { path }),
             (Some(mapped), _) => mapped.map(Store::Memory),
@@ -82,17 +94,36 @@ impl Store {
     }
 }
 
-/// Part of an open file.
+/// Maximum number of files of a pool that are kept open, because processes may open only about a thousand. The files of larger pools
+/// are opened for each read, which takes microseconds.
+const MOST_OPEN: usize = 256;
+
+/// Part of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileRange {
-    file: Arc<File>,
-    path: Arc<PathBuf>,
+    source: Arc<Source>,
     range: Range<u64>,
 }
 
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    /// The open file, or `None` if it is opened for each read.
+    file: Option<File>,
+}
+
+impl Source {
+    fn with<T>(&self, use_file: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+        match &self.file {
+            Some(file) => use_file(file),
+            None => use_file(&File::open(&self.path)?),
+        }
+    }
+}
+
 impl FileRange {
-    fn new(path: &Path, file: File, length: u64) -> Self {
-        Self { file: Arc::new(file), path: Arc::new(path.to_owned()), range: 0..length }
+    fn new(path: &Path, file: Option<File>, length: u64) -> Self {
+        Self { source: Arc::new(Source { path: path.to_owned(), file }), range: 0..length }
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -107,7 +138,7 @@ impl FileRange {
     fn bytes(&self) -> Result<Bytes> {
         let mut bytes = Vec::new();
         let length = usize::try_from(self.len()).unwrap_or(usize::MAX);
-        bytes.try_reserve_exact(length).map_err(|_| Error::TooLarge { path: self.path.to_path_buf() })?;
+        bytes.try_reserve_exact(length).map_err(|_| Error::TooLarge { path: self.source.path.clone() })?;
         bytes.resize(length, 0);
         self.read(0, &mut bytes)?;
         Ok(bytes.into())
@@ -116,13 +147,13 @@ impl FileRange {
     /// Reads the bytes from `start` on, until `out` is full.
     pub(crate) fn read(&self, start: u64, out: &mut [u8]) -> Result<()> {
         let from = self.slice(start..start + out.len() as u64).range.start;
-        read_exact_at(&self.file, out, from).map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => Error::Truncated {
-                path: self.path.to_path_buf(),
-                expected: self.range.end,
-                found: self.file.metadata().map_or(0, |metadata| metadata.len()),
-            },
-            _ => Error::read(&self.path, source),
+        let path = &self.source.path;
+        self.source.with(|file| read_exact_at(file, out, from)).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                let found = self.source.with(|file| Ok(file.metadata()?.len())).unwrap_or(0);
+                Error::Truncated { path: path.clone(), expected: self.range.end, found }
+            }
+            _ => Error::read(path, source),
         })
     }
 
@@ -134,7 +165,8 @@ impl FileRange {
         #[cfg(target_os = "linux")]
         if let Some(length) = std::num::NonZeroU64::new(range.end - range.start) {
             // The system may ignore this advice, so a failure does not matter.
-            let _ = rustix::fs::fadvise(&*self.file, range.start, Some(length), rustix::fs::Advice::WillNeed);
+            let will_need = rustix::fs::Advice::WillNeed;
+            let _ = self.source.with(|file| Ok(rustix::fs::fadvise(file, range.start, Some(length), will_need)?));
         }
         #[cfg(not(target_os = "linux"))]
         let _ = range;

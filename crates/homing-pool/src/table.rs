@@ -74,10 +74,14 @@ impl MatrixBuilder {
             });
         }
         let (_, expected) = self.matrix.get_or_insert_with(|| (empty(float), found));
-        if *expected == found {
-            Ok(found)
-        } else {
-            Err(Error::Ragged { path: path.to_owned(), row, found, expected: *expected })
+        match *expected {
+            expected if expected == found => Ok(found),
+            // The rows before it are in another file.
+            expected if row == 0 => {
+                let detail = format!("its rows have {found} values but theirs have {expected}");
+                Err(Error::ShardMismatch { path: path.to_owned(), detail })
+            }
+            expected => Err(Error::Ragged { path: path.to_owned(), row, found, expected }),
         }
     }
 

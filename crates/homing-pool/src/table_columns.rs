@@ -1,10 +1,11 @@
 //! Columns of a table, what they are used for, and which of them are copied to the picks.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::chooser::{TEXT_NAMES, is_index, is_usual_column};
 use crate::layout::{Column, Embedding, Layout, Role};
-use crate::message::quoted;
+use crate::message::{listed, quoted};
 use crate::{Error, Result};
 
 const COPIED_SHAPE: &str = "picks can carry only arrays with one text or number per row";
@@ -92,6 +93,38 @@ impl TableColumns {
             }
             Some(_) => {}
         }
+    }
+
+    /// Adds the columns of another file of the same pool, whose rows follow. Unless its rows may have columns of their own, it must
+    /// have the same columns; otherwise the error says how they differ.
+    pub(crate) fn join(&mut self, next: Self, may_vary: bool) -> Result<(), String> {
+        let numbers = |table: &Self| table.numbers.iter().map(|&at| table.columns[at].name.clone()).collect::<Vec<_>>();
+        let (ours, theirs) = (numbers(self), numbers(&next));
+        if ours != theirs {
+            return Err(format!(
+                "its embeddings are in {} but theirs in {}",
+                listed("", &theirs, ""),
+                listed("", &ours, "")
+            ));
+        }
+        if may_vary {
+            next.columns.into_iter().for_each(|column| self.learn(&column.name.clone(), || column));
+            return Ok(());
+        }
+        let names = |table: &Self| table.columns.iter().map(|column| column.name.clone()).collect::<BTreeSet<String>>();
+        let (ours, theirs) = (names(self), names(&next));
+        if let Some(name) = ours.difference(&theirs).next() {
+            return Err(format!("it has no column {}", quoted(name)));
+        }
+        if let Some(name) = theirs.difference(&ours).next() {
+            return Err(format!("it has the column {}, which they lack", quoted(name)));
+        }
+        let is_other = |name: &String| next.other_shapes.iter().any(|&at| next.columns[at].name == *name);
+        let others = (0..self.columns.len()).filter(|&at| is_other(&self.columns[at].name));
+        let others: BTreeSet<usize> = others.chain(self.other_shapes.iter().copied()).collect();
+        self.other_shapes = others.into_iter().collect();
+        self.text = self.text.filter(|text| !self.other_shapes.contains(text));
+        Ok(())
     }
 
     /// Returns the names of the chosen columns, in the order of the table unless they are named.

@@ -271,6 +271,16 @@ pub(crate) fn read(path: &Path, archive: &mut dyn Archive, options: &ReadOptions
     Ok(Contents { embeddings, columns, side_by_side: Vec::new(), ignored_numbers: Vec::new(), table, in_memory: None })
 }
 
+/// Counts the rows of the embeddings.
+pub(crate) fn count(path: &Path, archive: &dyn Archive, options: &ReadOptions) -> Result<usize> {
+    let headers = archive.headers();
+    let columns: Vec<Column> = headers.iter().map(|(name, header)| header.column(name)).collect();
+    let Embedding::Column(embedding) = Layout::choose(path, &columns, options)?.embedding else {
+        return Err(no_embedding(path, &columns));
+    };
+    Ok(headers[embedding].1.shape[0])
+}
+
 /// Reads values of arrays with one text or number per row.
 pub(crate) fn values(path: &Path, archive: &mut dyn Archive, reader: &mut ValueReader) -> Result<()> {
     let headers = archive.headers();

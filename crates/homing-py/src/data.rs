@@ -127,8 +127,16 @@ impl Data {
 
     /// The name of the data on a page.
     pub fn name(&self) -> String {
-        let file = self.file().and_then(|pool| pool.path().file_name());
-        file.map_or_else(|| "an array".to_owned(), |name| name.to_string_lossy().into_owned())
+        let Some(pool) = self.file() else { return "an array".to_owned() };
+        if let Some(files) = pool.files().filter(|files| files.len() > 1) {
+            return format!("{} (number of files: {})", pool.path().display(), files.len());
+        }
+        pool.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    /// Names a row by its file and its number there, if the data are a pool in several files.
+    pub fn place_of(&self, row: usize) -> Option<String> {
+        self.file()?.place(row)
     }
 }
 
@@ -269,13 +277,19 @@ impl Data {
         rows.into_iter().map(id).collect::<PyResult<_>>().map(Some)
     }
 
-    /// Opens a file or a folder in any format that `homing select` reads. `side_by_side` are the columns of numbers to take.
+    /// Opens files in any format that `homing select` reads: one path, which may be a folder, a pattern or a list, or several
+    /// files. `side_by_side` are the columns of numbers to take.
     #[staticmethod]
-    #[pyo3(signature = (path, columns, side_by_side=Vec::new()))]
-    fn open(py: Python<'_>, path: PathBuf, columns: &Bound<'_, PyDict>, side_by_side: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (paths, columns, side_by_side=Vec::new()))]
+    fn open(
+        py: Python<'_>,
+        paths: Vec<PathBuf>,
+        columns: &Bound<'_, PyDict>,
+        side_by_side: Vec<String>,
+    ) -> PyResult<Self> {
         let mut options = ReadOptions::default().side_by_side(side_by_side);
         read(COLUMNS, &mut options, columns)?;
-        Self::of_pool(py, py.detach(|| Pool::open(&path, &options)).map_err(pool_error)?)
+        Self::of_pool(py, py.detach(|| Pool::open_many(&paths, &options)).map_err(pool_error)?)
     }
 
     /// Returns the rows of this pool that a file names, or the embeddings that it holds.
@@ -383,4 +397,16 @@ impl Data {
     fn costs(&self) -> Option<Vec<f64>> {
         self.file()?.costs().map(<[f64]>::to_vec)
     }
+}
+
+/// Whether a path has the ending of a file of embeddings.
+#[pyfunction]
+pub fn is_pool_name(path: PathBuf) -> bool {
+    homing_pool::Format::of(&path).is_ok()
+}
+
+/// Returns the files that a path stands for: a folder, a pattern, a list, or the file itself.
+#[pyfunction]
+pub fn expand(path: PathBuf) -> PyResult<Vec<PathBuf>> {
+    homing_pool::expand(&path).map_err(pool_error)
 }

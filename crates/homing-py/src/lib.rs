@@ -70,6 +70,8 @@ fn _homing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(argument_names, module)?)?;
     module.add_function(wrap_pyfunction!(is_usual_column, module)?)?;
     module.add_function(wrap_pyfunction!(encoder::is_image_name, module)?)?;
+    module.add_function(wrap_pyfunction!(data::is_pool_name, module)?)?;
+    module.add_function(wrap_pyfunction!(data::expand, module)?)?;
     module.add_function(wrap_pyfunction!(encoder::item_names, module)?)?;
     module.add_function(wrap_pyfunction!(encoder::holds_items, module)?)?;
     module.add_function(wrap_pyfunction!(error::refusals, module)?)?;

@@ -51,7 +51,7 @@ pub fn selection_page(py: Python<'_>, page: SelectionPage<'_>, threads: Option<u
             let texts = texts_of(Some(whole.pool()), &findings.rows()).unwrap_or_default();
             let target_texts = texts_of(whole.targets(), &findings.target_rows()).unwrap_or_default();
             let details = RowDetails {
-                id: &|row| name(ids, row).unwrap_or_else(|| row.to_string()),
+                id: &|row| name(ids, row).or_else(|| file?.short_place(row)).unwrap_or_else(|| row.to_string()),
                 target_id: &|row| name(target_ids, row),
                 text: &|row| texts.get(&row).cloned(),
                 target_text: &|row| target_texts.get(&row).cloned(),
@@ -147,7 +147,8 @@ pub fn diagnosis_page(py: Python<'_>, found: &Diagnosis, whole: &Task, threads: 
 }
 
 fn row_name(task: &Task, row: usize) -> String {
-    task.pool().ids().map_or_else(|| format!("row {row}"), |ids| format!("{} (row {row})", ids[row]))
+    let number = || task.pool().place_of(row).unwrap_or_else(|| format!("row {row}"));
+    task.pool().ids().map_or_else(number, |ids| format!("{} (row {row})", ids[row]))
 }
 
 fn target_name(task: &Task, target: usize) -> String {

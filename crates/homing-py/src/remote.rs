@@ -90,12 +90,15 @@ fn joined<'a>(pieces: &[Piece], views: &'a [View<'_>]) -> PyResult<(Pieces<'a>, 
         let embeddings = view.embeddings()?;
         let dim = embeddings.dim();
         if width > 0 && dim != width {
-            let sentence = format!("some rows have {dim} numbers and others {width}; embed all rows with the same model");
+            let sentence =
+                format!("some rows have {dim} numbers and others {width}; embed all rows with the same model");
             return Err(PyValueError::new_err(sentence));
         }
         if start > stop || *stop > embeddings.rows() {
             let rows = embeddings.rows();
-            return Err(PyValueError::new_err(format!("rows {start} to {stop} were expected, but there are {rows} rows")));
+            return Err(PyValueError::new_err(format!(
+                "rows {start} to {stop} were expected, but there are {rows} rows"
+            )));
         }
         width = dim;
         end += (stop - start) * dim;
@@ -200,11 +203,8 @@ fn with_part(
     let (row_views, probability_views) = (views(py, pieces)?, views(py, probabilities)?);
     let (row_pieces, dim) = joined(pieces, &row_views)?;
     let rows = viewed(&row_pieces, dim)?;
-    let (probability_pieces, classes) = if probabilities.is_empty() {
-        file_probabilities(pieces)?
-    } else {
-        joined(probabilities, &probability_views)?
-    };
+    let (probability_pieces, classes) =
+        if probabilities.is_empty() { file_probabilities(pieces)? } else { joined(probabilities, &probability_views)? };
     let probabilities = if classes > 0 { Some(viewed(&probability_pieces, classes)?) } else { None };
     if let Some(got) = probabilities.map(|p| p.rows()).filter(|&got| got != rows.rows()) {
         return Err(core_error(homing::Error::Length { what: "rows of probabilities", got, expected: rows.rows() }));
@@ -223,7 +223,8 @@ fn file_probabilities(pieces: &[Piece]) -> PyResult<(Pieces<'_>, usize)> {
             return Ok((Pieces { pieces: Vec::new(), ends: Vec::new() }, 0));
         };
         if width > 0 && found.dim() != width {
-            let sentence = "the files hold different numbers of class probabilities; give the same classes in all files";
+            let sentence =
+                "the files hold different numbers of class probabilities; give the same classes in all files";
             return Err(PyValueError::new_err(sentence));
         }
         width = found.dim();

@@ -15,7 +15,7 @@ use homing_pool::{Access, Paths, write_beside};
 use homing_report::diagnosis::{Names, plain_advice, render};
 
 use crate::arguments::{ColumnArguments, EncoderArguments, ModelArguments, file_of};
-use crate::files::{FilePaths, FurtherColumns, TaskFiles, check_report, picked_rows, report_path};
+use crate::files::{FilePaths, FurtherColumns, TaskFiles, check_report, located, picked_rows, report_path};
 use crate::refusal::Options;
 use crate::terminal::{self, OutputFormat, Steps, note};
 use crate::texts::RowTexts;
@@ -114,7 +114,8 @@ fn diagnose(arguments: &Arguments) -> Result<()> {
     let steps = Steps::new(arguments.quiet);
     let (count, values, seed) = (arguments.count, values.as_deref(), arguments.seed);
     let question = Question::new(task).noise(noise).picks(&picks).count(count).values(values).seed(seed);
-    let diagnosis = Diagnosis::with_progress(&question, |step| steps.show(step))?;
+    let diagnosis = Diagnosis::with_progress(&question, |step| steps.show(step));
+    let diagnosis = diagnosis.map_err(|error| located(&files.pool_file.pool, error.into()))?;
     steps.finish();
     if !arguments.quiet {
         files.notes(&Options::of::<Arguments>()).into_iter().for_each(note);

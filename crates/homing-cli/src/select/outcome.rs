@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use homing::{EndReason, Noise, Plan, Selection, Task};
-use homing_pool::{PickColumns, RowValues, write_beside, write_picks, write_picks_csv};
+use homing_pool::{PickColumns, PoolFiles, RowValues, write_beside, write_picks, write_picks_csv};
 use homing_report::{self as report, Findings, Provenance, Report, RowDetails};
 
 use super::Arguments;
@@ -85,7 +85,10 @@ impl Outcome<'_> {
         let Self { arguments, files, task, plan, selection, .. } = self;
         let pool = &files.pool_file.pool;
         let provenance = Provenance {
-            pool_file: file_name(&arguments.pool),
+            pool_file: match pool.files().map(PoolFiles::len) {
+                Some(count) => format!("{} (number of files: {})", arguments.pool.display(), grouped(count)),
+                None => file_name(&arguments.pool),
+            },
             number_format: pool.dtype().into(),
             targets_file: arguments.targets.as_deref().map(file_name),
             noise_is_default: arguments.model.noise_std.is_none(),

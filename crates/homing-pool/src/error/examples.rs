@@ -39,7 +39,12 @@ impl Error {
             Denied { path: path() }
             Read { path: path(), source: io::Error::other("the disk failed") }
             Directory { path: path() }
-            NoShards { path: path(), folders: names() }
+            NoShards { path: path(), found: names() }
+            MixedFormats { path: path(), endings: vec![".csv".to_owned(), ".npy".to_owned()] }
+            NoMatch { path: "shards/*.npy".into() }
+            BadPattern { path: "shards/[.npy".into(), detail: "invalid range pattern".to_owned() }
+            EmptyList { path: "pool.list".into() }
+            NamedTwice { path: path() }
             NotRegular { path: path() }
             IndicesMapping { path: path() }
             EmptyFile { path: path() }
@@ -77,6 +82,7 @@ impl Error {
             ShardGap { path: path(), missing: "part-1.parquet".to_owned(), found: 7, count: 7 }
             NoIds { path: path() }
             DuplicateId { path: path(), id: "'seven'".to_owned(), first: 1, second: 4 }
+            DuplicateIdInFiles { id: "'seven'".to_owned(), first: "row 1 of a.csv".to_owned(), second: "row 4 of b.csv".to_owned() }
             UnknownId { path: path(), id: "'seven'".to_owned() }
             NotAnIndex { path: path(), row: 3, value: "'x'".to_owned() }
             UnclearRows { path: path(), pool: "other.json".into(), detail: "its parts contradict each other".to_owned() }

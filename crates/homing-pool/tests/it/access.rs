@@ -152,7 +152,7 @@ fn files_that_cannot_be_read_by_position_are_refused() {
             assert!(message.contains(name) && message.contains("convert it to .npy or .safetensors"), "{message}");
         }
     }
-    let message = Pool::open(directory.path(), &options).unwrap_err().to_string();
+    let message = Pool::open(&directory.path().join("*.arrow"), &options).unwrap_err().to_string();
     assert!(message.contains("convert it to .npy"), "{message}");
     let columns = npy("<f4", true, "(2, 3)", &f32_bytes(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
     let message = refusal("columns.npy", &columns);

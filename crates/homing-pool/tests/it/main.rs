@@ -12,6 +12,8 @@ mod footers;
 mod formats;
 mod hostile;
 mod ids;
+mod many;
+mod many_refusals;
 mod picks;
 mod refusals;
 mod row_lists;

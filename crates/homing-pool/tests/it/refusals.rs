@@ -56,11 +56,11 @@ fn paths_that_are_not_files() {
         assert!(refusal_of(&directory.path().join(name)).contains("does not exist; check the path"));
     }
     let message = refusal_of(directory.path());
-    assert!(message.contains("is a folder without .arrow or .parquet files; name a file"), "{message}");
+    assert!(message.contains("is a folder, but not one of embeddings alone; name a file"), "{message}");
     fs::create_dir_all(directory.path().join("train")).unwrap();
     fs::create_dir_all(directory.path().join("test")).unwrap();
     let message = refusal_of(directory.path());
-    assert!(message.contains("it holds the folders 'test', 'train'"), "{message}");
+    assert!(message.contains("(it holds 'test', 'train')"), "{message}");
     fs::write(directory.path().join("pool.xyz"), "1").unwrap();
     let message = refusal_of(&directory.path().join("pool.xyz"));
     assert!(message.contains("no extension that can be read; use one of .npy, .npz"), "{message}");
@@ -365,7 +365,7 @@ fn shards_that_do_not_match() {
     write("data-0.arrow", &arrow_stream(&[batch(vec![("x", lists())])]));
     write("data-1.arrow", &arrow_stream(&[batch(vec![("x", large_lists())])]));
     let message = refusal_of(directory.path());
-    assert!(message.contains("data-1.arrow does not match the shards before it"), "{message}");
+    assert!(message.contains("data-1.arrow does not match the files before it"), "{message}");
     write("data-1.arrow", b"not arrow");
     assert!(refusal_of(directory.path()).contains("data-1.arrow is not an Arrow file"));
     write("state.json", b"{\"_indices_data_files\": [{\"filename\": \"indices.arrow\"}]}");

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from homing import _homing
 from homing._frames import is_frame
 from homing._homing import Data
+from homing._inputs import paths_of
 from homing._pool_table import IDS
 
 
@@ -38,6 +39,8 @@ class Encoder:
             return self._open(items, {}).to_numpy()
         strings = strings_of(items, explicit=True)
         if strings is None:
+            if paths_of(items) is not None:
+                raise TypeError("the items came as a list of files; pass a pattern, such as 'folder/*.csv', or a .list file")
             raise TypeError(f"the items came as {type(items).__name__}; a list of texts, of paths, a table or a path is needed")
         if strings and all(map(_homing.is_image_name, strings)) and all(map(os.path.isfile, strings)):
             return self._core.images(strings)
@@ -72,6 +75,8 @@ def strings_of(x: Any, column: str | None = None, *, explicit: bool = False) -> 
     """Returns the texts or paths in a list, a column or a table; None if it holds something else.
 
     A table with columns of floats holds embeddings, unless the texts are asked for (`explicit`)."""
+    if paths_of(x) is not None:
+        return None
     if is_frame(x):
         names = list(map(str, x.columns))
         if column is not None and column not in names:

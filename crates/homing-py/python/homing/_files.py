@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from homing import _homing
+from homing._inputs import paths_of
 
 
 def files_of(*inputs: Any) -> tuple[str, ...]:
@@ -16,8 +17,9 @@ def files_of(*inputs: Any) -> tuple[str, ...]:
 
 
 def _of(x: Any) -> list[str]:
-    if isinstance(x, (str, os.PathLike)):
-        return [os.path.abspath(os.fsdecode(x))]
+    paths = paths_of(x)
+    if paths is not None:
+        return [os.path.abspath(path) for path in paths]
     if type(x).__module__.partition(".")[0] == "datasets":
         cached = getattr(getattr(x, "source", x), "cache_files", None)
         return [os.path.abspath(file["filename"]) for file in cached] if isinstance(cached, list) else []

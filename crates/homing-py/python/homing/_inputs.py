@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from homing import _homing
 from homing._devices import device_data, is_on_device
 from homing._frames import column_of_lists, found_lists, is_frame, side_by_side
 from homing._homing import Data
@@ -19,7 +20,8 @@ from homing._homing import whole as whole
 
 Embeddings: TypeAlias = Any
 """Rows of floats: a NumPy array (also memory-mapped), a tensor (also on an NVIDIA GPU), an Arrow column or table, a Hugging Face
-dataset or one of its columns, a path, or a list of lists."""
+dataset or one of its columns, a path (also of a folder, a pattern such as ``shards/*.npy`` or a list of files), a list of paths, or a
+list of lists."""
 
 Rows: TypeAlias = Any
 """Row numbers: integers in any sequence or array, a boolean mask, or a :class:`homing.Selection`."""
@@ -46,8 +48,9 @@ def data(
     if isinstance(x, Data):
         return x
     columns = {**columns} if columns else {}
-    if isinstance(x, (str, os.PathLike)):
-        return Data.open(os.fspath(x), columns, pool_columns or [])
+    paths = paths_of(x)
+    if paths is not None:
+        return Data.open(paths, columns, pool_columns or [])
     column = columns.get("embedding_column")
     if column is not None and not isinstance(column, str):
         raise TypeError(f"embedding_column is {shown(column)}; a name is needed")
@@ -66,6 +69,21 @@ def data(
     elif hasattr(x, "toarray"):
         raise TypeError(f"the {what} came as a sparse matrix ({type(x).__name__}); pass a dense array, {what}.toarray()")
     return Data.array(_array(x, what, copy), names)
+
+
+def paths_of(x: Any) -> list[str] | None:
+    """Returns the paths of a path, or of a list of files of embeddings; None for anything else.
+
+    Only a list whose members all have the ending of such a file is one: other strings in a list are texts, or paths of images."""
+    if isinstance(x, (str, os.PathLike)):
+        return [os.fsdecode(x)]
+    if not isinstance(x, (list, tuple)) or not x or not all(map(_is_pool_path, x)):
+        return None
+    return [os.fsdecode(path) for path in x]
+
+
+def _is_pool_path(x: Any) -> bool:
+    return isinstance(x, (str, os.PathLike)) and _homing.is_pool_name(x)
 
 
 def module_of(x: Any) -> str:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from homing import _homing
 from homing._frames import is_frame
 from homing._homing import Data
+from homing._inputs import paths_of
 
 IDS = ("id", "ids", "_id", "uid")
 
@@ -35,7 +36,7 @@ class PoolTable:
             raise ValueError(f"columns is {choice!r}; give 'all', 'none' or a list of names")
         if choice == "none":
             return {}
-        if isinstance(self._pool, (str, os.PathLike, Data)):
+        if self._is_file():
             named = choice if isinstance(choice, list) else None
             return dict(json.loads(self._data.values(named, choice == "all", rows.tolist())))
         names = self._names()
@@ -53,11 +54,14 @@ class PoolTable:
 
     def ids(self, rows: npt.NDArray[np.int64]) -> list[str] | None:
         """Returns the ids of some rows of a table in memory; None if it has none."""
-        if isinstance(self._pool, (str, os.PathLike, Data)):
+        if self._is_file():
             return None
         names = self._names()
         found = [name for name in ([self._id] if self._id else IDS) if name in names]
         return [str(value) for value in self._column(found[0], rows)] if found else None
+
+    def _is_file(self) -> bool:
+        return isinstance(self._pool, Data) or paths_of(self._pool) is not None
 
     def _names(self) -> list[str]:
         if is_frame(self._pool):

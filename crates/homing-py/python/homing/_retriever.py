@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from homing import _inputs
+from homing import _homing, _inputs
 from homing._files import files_of
 from homing._task import TaskData, rows_as_given
 from homing._selection import Selection
@@ -219,36 +219,50 @@ class _Faiss:
 
 
 class _Rows:
-    """An array, all of which is scanned for every query."""
+    """An array, or several with the rows of one after the other, all of which are scanned for every query."""
 
     by_inner_product = True
 
     def __init__(self, rows: Any) -> None:
         self.files = files_of(rows)
-        if _is_npy(rows):
-            # This refuses files that cannot be mapped, with the usual messages.
-            _inputs.data(rows, "index")
-            rows = np.load(rows, mmap_mode="r")
-        array, self.columns = _inputs.named_floats(rows, "index")
-        if array.ndim != 2 or not array.size:
-            raise ValueError(f"the index has shape {array.shape}; a matrix with one row per example is needed")
-        self.array = array
-        self.rows, self.dim = array.shape
+        files = _npy_files(rows)
+        if files:
+            # This refuses files that cannot be mapped or do not fit together, with the usual messages.
+            self.columns = _inputs.data(rows, "index").columns
+            arrays = [np.load(file, mmap_mode="r") for file in files]
+        else:
+            array, self.columns = _inputs.named_floats(rows, "index")
+            if array.ndim != 2 or not array.size:
+                raise ValueError(f"the index has shape {array.shape}; a matrix with one row per example is needed")
+            arrays = [array]
+        self.arrays = [array for array in arrays if array.size]
+        self.starts = np.cumsum([0, *map(len, self.arrays)])
+        self.rows, self.dim = int(self.starts[-1]), self.arrays[0].shape[1]
+
+    def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Returns some rows."""
+        taken = np.empty((len(rows), self.dim), np.float32)
+        for array, start, end in zip(self.arrays, self.starts, self.starts[1:]):
+            here = (start <= rows) & (rows < end)
+            taken[here] = array[rows[here] - start]
+        return taken
 
     def nearest(
         self, query: npt.NDArray[np.float32], count: int
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         step = max(1, _BLOCK // self.dim)
         with np.errstate(over="ignore", invalid="ignore"):
-            blocks = [self.array[at : at + step] @ query for at in range(0, self.rows, step)]
+            blocks = [array[at : at + step] @ query for array in self.arrays for at in range(0, len(array), step)]
             near = np.concatenate(blocks).astype(np.float32, copy=False)
         lost = np.flatnonzero(~np.isfinite(near))
         if len(lost):
             raise ValueError(f"row {lost[0]} of the index holds a value that is not finite or too large; remove or repair it")
         best = np.argpartition(-near, count - 1)[:count] if count < self.rows else np.arange(self.rows)
         order = best[np.lexsort((best, -near[best]))].astype(np.int64)
-        return near[order], order, np.asarray(self.array[order], dtype=np.float32)
+        return near[order], order, self.take(order)
 
 
-def _is_npy(rows: Any) -> bool:
-    return isinstance(rows, (str, os.PathLike)) and os.fspath(rows).endswith(".npy")
+def _npy_files(rows: Any) -> list[str]:
+    """Returns the files of a pool in ``.npy`` files; none for anything else."""
+    files = [file for path in _inputs.paths_of(rows) or [] for file in _homing.expand(path)]
+    return files if all(os.fspath(file).endswith(".npy") for file in files) else []

@@ -84,7 +84,7 @@ class Selector:
     def _column(self, name: str) -> npt.NDArray[Any]:
         """Reads groups or costs from a column of the pool."""
         column = self._inputs[name]
-        if not isinstance(self._pool, (str, os.PathLike)):
+        if _inputs.paths_of(self._pool) is None:
             return np.asarray(column_of(self._pool, column, name))
         columns = {"embedding_column": self._inputs.get("embedding_column"), name: column}
         return np.asarray(getattr(_inputs.data(self._pool, "pool", columns=columns), name))

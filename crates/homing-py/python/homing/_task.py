@@ -128,7 +128,7 @@ def _take_columns(table: Any, names: tuple[str, ...], given: dict[str, Any], col
         value = given.get(name)
         if not isinstance(value, str) or (name in _PATHS and _looks_like_file(value)):
             continue
-        if isinstance(table, (str, os.PathLike)):
+        if _inputs.paths_of(table) is not None:
             columns[name.removeprefix("target_")] = given.pop(name)
         else:
             given[name] = column_of(table, value, name)
@@ -178,7 +178,7 @@ def observed_of(x: Any, pool: Data) -> tuple[npt.NDArray[np.int64], Data | None]
     if isinstance(x, (str, os.PathLike)):
         named, points = pool.named(x)
         return (none, points) if named is None else (np.array(named, dtype=np.int64), None)
-    if x is None or isinstance(x, (Selection, set, frozenset)) or _is_of_whole_numbers(x):
+    if x is None or isinstance(x, (Selection, set, frozenset)) or (_inputs.paths_of(x) is None and _is_of_whole_numbers(x)):
         return _inputs.rows(x, "observed rows", pool.rows), None
     return none, _inputs.data(x, "observed points", copy=True, pool_columns=pool.columns)
 

@@ -55,6 +55,25 @@ impl StoredValues<'_> {
         self.len() == 0
     }
 
+    /// Returns the values in a range, or `None` if they do not lie in memory in one piece.
+    ///
+    /// ```
+    /// use homing::StoredValues;
+    ///
+    /// let pool = [1.0f32, 0.0, 0.9, 0.1];
+    /// let values = StoredValues::from(&pool);
+    /// assert!(matches!(values.slice(2..4), Some(StoredValues::F32([0.9, 0.1]))));
+    /// ```
+    pub fn slice(&self, at: Range<usize>) -> Option<Self> {
+        Some(match *self {
+            StoredValues::F32(v) => StoredValues::F32(&v[at]),
+            StoredValues::F64(v) => StoredValues::F64(&v[at]),
+            StoredValues::F16(v) => StoredValues::F16(&v[at]),
+            StoredValues::Bf16(v) => StoredValues::Bf16(&v[at]),
+            StoredValues::Source(source) => return source.in_place(at),
+        })
+    }
+
     /// Writes the values in the range `at` to `out`, as f64.
     pub fn write_f64(&self, at: Range<usize>, out: &mut [f64]) {
         match self {
@@ -294,8 +313,11 @@ impl<'a> Embeddings<'a> {
         'a: 'b,
     {
         self.check_interrupt();
-        if let (StoredValues::F32(v), true) = (self.values, self.transform.is_identity()) {
-            return &v[range.start * self.dim..range.end * self.dim];
+        let at = range.start * self.dim..range.end * self.dim;
+        if self.transform.is_identity()
+            && let Some(StoredValues::F32(values)) = self.values.slice(at)
+        {
+            return values;
         }
         let buffer = &mut buffer[..range.len() * self.dim];
         self.read_f32(range, buffer);

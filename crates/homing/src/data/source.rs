@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
+use crate::StoredValues;
 use crate::shard::Carrier;
 
 /// A row-major matrix that is read on demand, such as a file that is larger than memory.
@@ -99,6 +100,11 @@ pub trait RowSource: Debug + Sync {
 
     /// Fills `out` with the values from position `start` on, rounded to f32.
     fn read_f32(&self, start: usize, out: &mut [f32]);
+
+    /// Returns the values in a range as they lie in memory, if they lie there in one piece.
+    fn in_place(&self, _range: Range<usize>) -> Option<StoredValues<'_>> {
+        None
+    }
 
     /// Announces that a range of values is about to be read on its own, so fetching it can begin.
     fn announce(&self, _range: Range<usize>) {}

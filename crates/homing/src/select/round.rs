@@ -15,7 +15,7 @@ use crate::engine::work::Work;
 use crate::law::Law;
 use crate::law::targets::Targets;
 use crate::rules::strategy::{BatchMethod, PickMethod, STRATEGIES};
-use crate::shard::{Opening, Scored, Scoring};
+use crate::shard::{Carrier, Opening, Scored, Scoring};
 use crate::task::limits::Limits;
 use crate::{Embeddings, Engine, Greedy, Pick, Points, Result, TargetSampling};
 
@@ -338,7 +338,7 @@ fn turn_engine<'s>(
     drawn: Option<&[usize]>,
 ) -> Option<Box<dyn DraftingEngine<'s> + 's>> {
     // Rows elsewhere are scored there: a turn needs no pass over the network.
-    let is_far = setup.pool.embeddings().carrier().is_some_and(|carrier| carrier.is_far());
+    let is_far = setup.pool.embeddings().carrier().is_some_and(Carrier::is_far);
     if is_far || !(setup.plan.strategy.wants().is_turn_only() && may_speculate(setup, limits, FEW_ROWS)) {
         return None;
     }

@@ -91,7 +91,10 @@ pub fn check_ray() -> Result<()> {
     if !found.status.success() {
         let text = String::from_utf8_lossy(&found.stderr);
         let why = text.lines().last().unwrap_or_default().trim_start_matches("ImportError: ").to_owned();
-        bail!("{} cannot use Ray ({why}); install the package homing[ray], or name another Python in HOMING_PYTHON", name.display());
+        bail!(
+            "{} cannot use Ray ({why}); install the package homing[ray], or name another Python in HOMING_PYTHON",
+            name.display()
+        );
     }
     Ok(())
 }

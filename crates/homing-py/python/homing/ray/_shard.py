@@ -40,7 +40,7 @@ class Reading:
         """Opens a file or a block. Returns it, its embeddings, and the class probabilities of a block."""
         if isinstance(source, str):
             columns = {name: value for name, value in vars(self).items() if value is not None}
-            return source, Data.open(source, columns), None
+            return source, Data.open([source], columns), None
         table = source
         embeddings = _column(table, self.embedding_column or _only_vectors(table))
         probabilities = None if self.probabilities is None else _column(table, self.probabilities)

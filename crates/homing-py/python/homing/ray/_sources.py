@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Sequence
 from typing import Any
 
 import ray
-
+from homing import _homing
 from homing.ray._shard import Piece, Reading
 
 _SLICED = (".npy", ".safetensors")
@@ -35,21 +34,9 @@ def _rows_of_block(table: Any) -> int:
 
 
 def files(rows: Any) -> list[str]:
-    """Lists the files that a path, a folder, a pattern or a list of these names. Folders and patterns are in sorted order."""
+    """Lists the files that a path, a folder, a pattern or a list of these names, in the order in which a pool has them."""
     if isinstance(rows, (str, os.PathLike)):
-        path = os.path.abspath(os.fsdecode(rows))
-        if os.path.isdir(path):
-            inside = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
-            found = [os.path.join(path, name) for name in inside if os.path.isfile(os.path.join(path, name))]
-            if not found:
-                raise FileNotFoundError(f"the folder {path} holds no files")
-            return found
-        if os.path.exists(path) or not glob.has_magic(path):
-            return [path]
-        found = sorted(glob.glob(path))
-        if not found:
-            raise FileNotFoundError(f"no file matches {path}; check the pattern")
-        return found
+        return [os.path.abspath(os.fsdecode(file)) for file in _homing.expand(os.fsdecode(rows))]
     return [file for one in rows for file in files(one)]
 
 
