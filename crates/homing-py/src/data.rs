@@ -6,7 +6,9 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use bytemuck::cast_slice;
 use half::f16;
-use homing::{Embeddings, StoredValues};
+use homing::remote::RemotePool;
+use homing::shard::Carrier;
+use homing::{Embeddings, RowSource, StoredValues};
 use homing_cuda::{Device, DevicePool, Format};
 use homing_pool::{Access, ColumnChoice, Pool, ReadOptions, RowList, embedding_column};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -18,6 +20,7 @@ use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use crate::argument::{Argument, Reader, read};
 use crate::chunks::Chunks;
 use crate::error::{core_error, device_error, pool_error};
+use crate::questions::Questions;
 
 /// The memory that holds the embeddings.
 enum Storage {
@@ -29,6 +32,7 @@ enum Storage {
     Arrow(Chunks),
     File(Box<Pool>),
     Device(DeviceMemory),
+    Remote(RemotePool<Questions>),
 }
 
 /// Numbers in the memory of a GPU, and the object that owns them.
@@ -100,6 +104,7 @@ impl Data {
             Storage::Arrow(chunks) => View::Embeddings(chunks.view()),
             Storage::File(pool) => View::Embeddings(pool.embeddings()),
             Storage::Device(memory) => View::Embeddings(memory.pool.embeddings()),
+            Storage::Remote(pool) => View::Embeddings(pool.embeddings()),
         })
     }
 
@@ -245,6 +250,33 @@ impl Data {
         Self::new(py, Storage::Device(DeviceMemory { pool, _owner: owner }))
     }
 
+    /// Wraps rows that other processes hold. `ask` takes the numbers of some of them and a message, and returns their answers.
+    #[staticmethod]
+    fn remote(
+        py: Python<'_>,
+        ask: Py<PyAny>,
+        rows: Vec<usize>,
+        dim: usize,
+        is_single: bool,
+        is_probabilities: bool,
+    ) -> PyResult<Self> {
+        let new = if is_probabilities { RemotePool::probabilities } else { RemotePool::new };
+        Self::new(py, Storage::Remote(new(Questions(ask), &rows, dim, is_single).map_err(core_error)?))
+    }
+
+    /// The row that is not finite, if a selection from rows elsewhere has found one.
+    #[getter]
+    fn bad_row(&self) -> Option<usize> {
+        if let Storage::Remote(pool) = &self.storage { pool.bad_row() } else { None }
+    }
+
+    /// Returns the ids of some rows of a file that has ids.
+    fn ids_of(&self, rows: Vec<usize>) -> PyResult<Option<Vec<String>>> {
+        let Some(ids) = self.ids() else { return Ok(None) };
+        let id = |row: usize| ids.get(row).cloned().ok_or_else(|| PyValueError::new_err("there is no such row"));
+        rows.into_iter().map(id).collect::<PyResult<_>>().map(Some)
+    }
+
     /// Opens files in any format that `homing select` reads: one path, which may be a folder, a pattern or a list, or several
     /// files. `side_by_side` are the columns of numbers to take.
     #[staticmethod]
@@ -312,11 +344,13 @@ impl Data {
                 Format::F16 => "float16",
                 Format::Bf16 => "bfloat16",
             },
+            Storage::Remote(pool) if pool.fits_f32() => "float32",
+            Storage::Remote(_) => "float64",
         }
     }
 
     /// Where the numbers are: `array`, `arrow`, `mapped` (a memory-mapped file), `read` (a file read block by block), `held` (a
-    /// file decoded into memory) or `device` (the memory of a GPU).
+    /// file decoded into memory), `device` (the memory of a GPU) or `remote` (other processes).
     #[getter]
     fn place(&self) -> &'static str {
         match &self.storage {
@@ -325,6 +359,7 @@ impl Data {
             Storage::File(pool) if pool.is_mapped() => "mapped",
             Storage::File(_) => "held",
             Storage::Device(_) => "device",
+            Storage::Remote(_) => "remote",
             _ => "array",
         }
     }
@@ -336,6 +371,18 @@ impl Data {
         let numbers = py.detach(|| {
             let mut numbers = vec![0.0; self.rows * self.dim];
             embeddings.values().write_f32(0..numbers.len(), &mut numbers);
+            embeddings.check_read().map(|()| numbers)
+        });
+        PyArray1::from_vec(py, numbers.map_err(core_error)?).reshape([self.rows, self.dim])
+    }
+
+    /// Copies all rows as float64.
+    fn to_numpy64<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let view = self.view(py)?;
+        let embeddings = view.embeddings()?;
+        let numbers = py.detach(|| {
+            let mut numbers = vec![0.0; self.rows * self.dim];
+            embeddings.values().write_f64(0..numbers.len(), &mut numbers);
             embeddings.check_read().map(|()| numbers)
         });
         PyArray1::from_vec(py, numbers.map_err(core_error)?).reshape([self.rows, self.dim])

@@ -9,6 +9,8 @@ mod diagnose;
 mod encoder;
 mod error;
 mod pages;
+mod questions;
+mod remote;
 mod run;
 mod select;
 mod selection;
@@ -60,6 +62,7 @@ fn _homing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<data::Data>()?;
     module.add_class::<task::Task>()?;
+    module.add_class::<remote::PoolPart>()?;
     module.add_class::<selection::Selection>()?;
     module.add_class::<diagnose::Diagnosis>()?;
     module.add_class::<encoder::Encoder>()?;

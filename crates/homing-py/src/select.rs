@@ -29,9 +29,15 @@ impl PickFields {
     }
 }
 
-/// Chooses rows of a task.
+/// Chooses rows of a task. `made` are the rows and scores of the first picks, if an earlier call has made them.
 #[pyfunction]
-pub fn select(py: Python<'_>, task: Py<Task>, settings: &Bound<'_, PyDict>) -> PyResult<Selection> {
+#[pyo3(signature = (task, settings, made=Vec::new()))]
+pub fn select(
+    py: Python<'_>,
+    task: Py<Task>,
+    settings: &Bound<'_, PyDict>,
+    made: Vec<(usize, f64)>,
+) -> PyResult<Selection> {
     let Settings { mut plan, threads, progress, .. } = Settings::read(settings)?;
     plan.quotas = task.get().quotas().to_vec();
     let interrupt = Interrupt::default();
@@ -46,7 +52,7 @@ pub fn select(py: Python<'_>, task: Py<Task>, settings: &Bound<'_, PyDict>) -> P
         let on_pick = on_pick.as_mut().map(|call| call as &mut dyn FnMut(Pick) -> PyResult<bool>);
         let (selection, time) = run(py, threads, &interrupt, on_pick, |report| {
             let start = Instant::now();
-            let selection = homing::select_with(&task, &plan, |progress| report(progress.pick))?;
+            let selection = homing::resume_with(&task, &plan, &made, |progress| report(progress.pick))?;
             Ok((selection, start.elapsed()))
         })?;
         Ok((selection, time.as_secs_f64(), plan.greedy.guarantee(&task, &plan)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,7 @@ class Retriever:
     Parameters
     ----------
     index
-        Embeddings in any form that :func:`homing.select` accepts, or a Faiss index of any kind.
+        Embeddings in any form that :func:`homing.select` accepts, a Faiss index of any kind, or a :class:`homing.ray.Pool`.
     rule
         The rule that chooses among the nearest rows; SIFT uses ``vtl``.
     noise_var
@@ -96,7 +96,7 @@ class Retriever:
             raise ValueError(f"noise_var is {noise_var}; it must be a positive number")
         self.rule, self.noise_var, self.also_opposite, self.settings = rule, noise_var, also_opposite, settings
         self.threads = _inputs.threads(settings.get("threads"))
-        self._index: _Faiss | _Rows = _Faiss(index) if hasattr(index, "search_and_reconstruct") else _Rows(index)
+        self._index = _index_of(index)
 
     def search(self, query: Any, N: int, K: int | None = None) -> Retrieval:
         """Answers one query: a vector, or several vectors that are targets together. Without `K`, all rows are candidates."""
@@ -163,6 +163,28 @@ class Retriever:
             order = order[np.sort(first)][:count]
             rows, embeddings = rows[order], embeddings[order]
         return rows, np.ascontiguousarray(embeddings)
+
+
+class _Index(Protocol):
+    """What a retriever finds rows in."""
+
+    by_inner_product: bool
+    columns: list[str] | None
+    files: tuple[str, ...]
+    dim: int
+
+    @property
+    def rows(self) -> int: ...
+    def nearest(
+        self, query: npt.NDArray[np.float32], count: int
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]: ...
+
+
+def _index_of(index: Any) -> _Index:
+    if _inputs.module_of(index) == "homing" and hasattr(index, "nearest"):
+        found: _Index = index  # a pool on a cluster
+        return found
+    return _Faiss(index) if hasattr(index, "search_and_reconstruct") else _Rows(index)
 
 
 class _Faiss:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,13 +84,31 @@ class TaskData:
         self.encoder = Encoder()
         return self.encoder._data(pool, columns)
 
-    def select(self, settings: Mapping[str, Any]) -> Selection:
-        """Chooses rows; `settings` are `n`, `rule`, `noise_std` and the keys of :class:`homing.Settings`."""
+    def select(
+        self,
+        settings: Mapping[str, Any],
+        made: Sequence[tuple[int, float]] = (),
+        on_pick: Callable[[Pick], Any] | None = None,
+    ) -> Selection:
+        """Chooses rows; `settings` are `n`, `rule`, `noise_std` and the keys of :class:`homing.Settings`.
+
+        `made` are the rows and scores of the first picks, if an earlier call has made them, and `on_pick` is called with all.
+        """
         stop, is_enough = _stop(settings.get("stop"))
+        if on_pick is not None:
+            is_enough = _both(on_pick, is_enough)
         n = _inputs.whole(settings["n"], "n", 1)
         with pick_callback(settings.get("progress"), is_enough, n) as progress:
-            core = _homing.select(self.task, {**settings, "stop": stop, "progress": progress})
+            core = _homing.select(self.task, {**settings, "stop": stop, "progress": progress}, list(made))
         return Selection._of(core, self.files, self.table)
+
+
+def _both(on_pick: Callable[[Pick], Any], is_enough: Callable[[Pick], Any] | None) -> Callable[[Pick], Any]:
+    def both(pick: Pick) -> Any:
+        on_pick(pick)
+        return is_enough is not None and is_enough(pick)
+
+    return both
 
 
 def rows_as_given(inputs: Mapping[str, Any]) -> Any:

@@ -366,6 +366,17 @@ impl<'a> Embeddings<'a> {
         }
     }
 
+    /// Writes the given rows to `out`, row-major, if their source can read them at once. Returns whether it did.
+    pub(crate) fn gather_at_once(&self, rows: &[usize], out: &mut [f64]) -> bool {
+        let StoredValues::Source(source) = self.values else { return false };
+        self.check_interrupt();
+        let is_done = source.gather_f64(rows, self.dim, out);
+        if is_done {
+            self.transform.apply(self.dim, out);
+        }
+        is_done
+    }
+
     /// Returns one row.
     pub fn row(&self, row: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.dim];
@@ -395,6 +406,15 @@ impl<'a> Embeddings<'a> {
 
     /// Returns an error that names the first row with a NaN or an infinity, if there is one.
     pub fn check_finite(&self, what: &'static str) -> Result<()> {
+        if let Some(carrier) = self.carrier() {
+            if carrier.survey(self.transform).is_some() {
+                return Ok(());
+            }
+            self.check_read()?;
+            if let Some(row) = carrier.bad_row() {
+                return Err(Error::NotFinite { what, row });
+            }
+        }
         let bad = self.map_blocks(|start, block| {
             let at = block.iter().position(|x| !x.is_finite())?;
             Some(start + at / self.dim)
@@ -412,6 +432,9 @@ impl<'a> Embeddings<'a> {
             && let Some(mean) = self.carrier().and_then(Carrier::mean)
         {
             return mean;
+        }
+        if self.check_read().is_err() {
+            return vec![0.0; self.dim];
         }
         let sums = self.map_blocks(|_, block| {
             let mut sum = vec![0.0; self.dim];

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::data::embeddings::{ANNOUNCED, map_blocks, runs};
+use crate::shard::Carrier;
 use crate::{Embeddings, Error, Result};
 
 /// A view of points, one per row. Copying the view copies no data.
@@ -92,6 +93,11 @@ impl<'a> Points<'a> {
     pub fn gather(&self, rows: &[usize]) -> Vec<f64> {
         let dim = self.dim();
         let mut out = vec![0.0; rows.len() * dim];
+        if let Points::Embeddings(embeddings) = self
+            && embeddings.gather_at_once(rows, &mut out)
+        {
+            return out;
+        }
         for (rows, out) in rows.chunks(ANNOUNCED).zip(out.chunks_mut(ANNOUNCED * dim)) {
             self.announce(rows);
             for (at, range) in runs(rows) {
@@ -174,6 +180,9 @@ impl<'a> From<Embeddings<'a>> for Option<Points<'a>> {
 
 /// Refuses rows that are not probabilities, such as logits.
 pub(crate) fn check_probabilities(probabilities: Embeddings<'_>, what: &'static str) -> Result<()> {
+    if probabilities.carrier().is_some_and(Carrier::are_probabilities) {
+        return Ok(());
+    }
     probabilities.check_finite(what)?;
     let classes = probabilities.dim();
     let expected = "probabilities must lie in [0, 1] and sum to 1; apply a softmax if these are logits";

@@ -115,6 +115,11 @@ pub trait RowSource: Debug + Sync {
         false
     }
 
+    /// Fills `out` with scattered rows of `dim` values each, if the source can read them at once. Returns whether it did.
+    fn gather_f64(&self, _rows: &[usize], _dim: usize, _out: &mut [f64]) -> bool {
+        false
+    }
+
     /// Returns the carrier that can compute on the rows where they lie, if there is one.
     fn carrier(&self) -> Option<&dyn Carrier> {
         None

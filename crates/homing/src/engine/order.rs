@@ -35,6 +35,11 @@ impl ScoredRow {
         self.is_within(other, TIE)
     }
 
+    /// Returns whether both may be tied with a third.
+    pub fn may_tie(&self, other: &Self) -> bool {
+        self.is_within(other, 4.0 * TIE)
+    }
+
     /// Returns whether this row is picked rather than the other.
     pub fn beats(&self, other: &Self, is_copy: impl Fn(usize, usize) -> bool) -> bool {
         let tied = self.ties(other) || (self.is_within(other, COPIES) && is_copy(self.row, other.row));

@@ -223,14 +223,18 @@ impl<'a> Tracker<'a> {
 
     /// Conditions on an observation of pool row `row`.
     pub fn observe(&mut self, row: usize, noise_var: f64) {
-        let x = self.pool.row(row);
+        self.observe_point(&self.pool.row(row), noise_var);
+    }
+
+    /// Conditions on an observation of a point, which need not be one of the rows.
+    pub fn observe_point(&mut self, x: &[f64], noise_var: f64) {
         let mut functionals = PassFunctionals::default();
         if self.wants.var {
-            let (functional, total) = self.observe_data(&x, noise_var, &mut functionals);
+            let (functional, total) = self.observe_data(x, noise_var, &mut functionals);
             functionals.data = Some((functional, total));
         }
         if let Some(joint) = &mut self.joint {
-            functionals.joint = Some(joint.observe(&x, noise_var));
+            functionals.joint = Some(joint.observe(x, noise_var));
         }
         functionals.std_cov = self.standardised();
         if let Some(targets) = self.targets.as_mut().filter(|_| self.wants.turn_cosine) {
@@ -238,10 +242,10 @@ impl<'a> Tracker<'a> {
             functionals.turn = self.turn();
         }
         if self.wants.nearest {
-            functionals.nearest.push(self.itself(&x));
+            functionals.nearest.push(self.itself(x));
         }
         self.pass(&functionals);
-        let was_known = functionals.data.as_ref().is_some_and(|(_, total)| *total < KNOWN_PICK * self.kernel.var(&x));
+        let was_known = functionals.data.as_ref().is_some_and(|(_, total)| *total < KNOWN_PICK * self.kernel.var(x));
         let has_fallen = self.targets.as_ref().is_some_and(|t| t.total_var() < REFRESH_SQ_COV * self.sq_cov_base);
         if self.wants.sq_cov && (was_known || has_fallen) {
             let root = self.sq_cov_root().expect("the rule wants the sums of squares");

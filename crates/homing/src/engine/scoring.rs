@@ -16,6 +16,8 @@ pub(crate) struct Scorer<'s, 't, N> {
     pub tracker: &'s Tracker<'t>,
     /// The pool rows that the tracker holds, in increasing order; `None` if it holds them all.
     pub rows: Option<&'s [usize]>,
+    /// The pool's number of the tracker's first row, by which random numbers are drawn.
+    pub first: usize,
     /// ρ² of a row.
     pub noise_at: N,
     pub seed: u64,
@@ -46,7 +48,11 @@ pub(crate) fn take_top(
     limits: &mut Limits<'_>,
     count: usize,
 ) -> Vec<(usize, f64)> {
-    let mut all = score_blocks(scorer, limits, |scored| scored).concat();
+    best_first(score_blocks(scorer, limits, |scored| scored).concat(), limits, count)
+}
+
+/// Takes up to `count` of the best rows that the limits allow, best first.
+pub(crate) fn best_first(mut all: Vec<ScoredRow>, limits: &mut Limits<'_>, count: usize) -> Vec<(usize, f64)> {
     all.sort_unstable_by(ScoredRow::order);
     let mut rest = &mut all[..];
     while let Some(&leader) = rest.first() {
@@ -68,16 +74,40 @@ pub(crate) fn take_top(
     taken
 }
 
+/// Returns the rows that may win a pick.
+pub(crate) fn all_contenders(
+    scorer: &Scorer<'_, '_, impl Fn(usize) -> f64 + Sync>,
+    limits: &Limits<'_>,
+) -> Vec<ScoredRow> {
+    contenders(score_blocks(scorer, limits, |scored| contenders(scored.into_iter())).concat().into_iter())
+}
+
+/// Returns the best `count` rows that the limits allow, and those that may be tied with one of them.
+pub(crate) fn top_candidates(
+    scorer: &Scorer<'_, '_, impl Fn(usize) -> f64 + Sync>,
+    limits: &Limits<'_>,
+    count: usize,
+) -> Vec<ScoredRow> {
+    let mut all = score_blocks(scorer, limits, |scored| scored).concat();
+    all.sort_unstable_by(ScoredRow::order);
+    let Some(last) = all.get(count.saturating_sub(1)).copied() else { return all };
+    // A row that is not tied with the last of them comes after all of them, and of rows with the same key the first ones do.
+    let may_matter = |one: &ScoredRow| one.key >= last.key || one.may_tie(&last);
+    let end = all.iter().position(|one| !may_matter(one)).unwrap_or(all.len());
+    all.truncate(end);
+    all.chunk_by(|a, b| a.key == b.key).flat_map(|same| same.iter().take(count)).copied().collect()
+}
+
 /// Scores the allowed rows of each block and passes them to `keep`.
 fn score_blocks<T: Send>(
     scorer: &Scorer<'_, '_, impl Fn(usize) -> f64 + Sync>,
     limits: &Limits<'_>,
     keep: impl Fn(Vec<ScoredRow>) -> T + Sync,
 ) -> Vec<T> {
-    let Scorer { strategy, tracker, rows, noise_at, seed, pick } = scorer;
+    let Scorer { strategy, tracker, rows, first, noise_at, seed, pick } = scorer;
     let in_block = |b: usize| {
         let mut rng = generator(*seed, Stream::Pick(*pick));
-        rng.set_word_pos(2 * (b * BLOCK) as u128);
+        rng.set_word_pos(2 * (first + b * BLOCK) as u128);
         let mut scored = Vec::with_capacity(BLOCK);
         let number = |at: usize| rows.map_or(at, |rows| rows[at]);
         tracker.for_each_in(

@@ -37,6 +37,7 @@ impl RoundSetup<'_, '_> {
             strategy,
             tracker,
             rows: None,
+            first: 0,
             noise_at,
             seed: self.plan.seed,
             pick: (self.plan.earlier_picks + picks) as u64,

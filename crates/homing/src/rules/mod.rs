@@ -347,6 +347,18 @@ pub struct Candidate<'a> {
     pub noise_var: f64,
 }
 
+/// Returns a rule whose key has a closed form.
+pub(crate) fn rule_with(form: KeyForm) -> &'static dyn Rule {
+    match form {
+        KeyForm::Variance => &Uncertainty,
+        KeyForm::SignalRatio => &UndirectedItl,
+        KeyForm::InformationRatio => &Itl(TargetNoise::Noisy),
+        KeyForm::ValueRatio => &ItlValue,
+        KeyForm::SquaresRatio => &Vtl,
+        KeyForm::Correlation => &Ctl,
+    }
+}
+
 /// Entropy H(p) = −Σ pᵢ ln pᵢ.
 fn entropy(p: &[f64]) -> f64 {
     p.iter().filter(|&&p| p > 0.0).map(|p| -p * p.ln()).sum()

@@ -182,12 +182,14 @@ pub struct Strategy {
     pub(crate) batch: BatchMethod,
     pub(crate) pick_method: PickMethod,
     pub(crate) space: Space,
+    /// The exponent of `information-density`, if it is not that of the table.
+    pub(crate) beta: Option<f64>,
 }
 
 impl Strategy {
     /// Creates a strategy for a rule that is not in the table.
     pub fn new(name: &'static str, rule: impl Rule + 'static, batch: BatchMethod, pick_method: PickMethod) -> Self {
-        Self { name, value: None, rule: Arc::new(rule), batch, pick_method, space: Space::Given }
+        Self { name, value: None, rule: Arc::new(rule), batch, pick_method, space: Space::Given, beta: None }
     }
 
     /// Returns whether the strategy computes loss gradients from last-layer embeddings and probabilities.
@@ -200,7 +202,8 @@ impl Strategy {
         if !(beta > 0.0 && beta <= MOST_BETA) {
             return Err(Error::Setting { name: "β", value: beta, expected: "it must be above 0 and at most 100" });
         }
-        Ok(Self { rule: Arc::new(InformationDensity { beta }), .."information-density".parse()? })
+        let rule = Arc::new(InformationDensity { beta });
+        Ok(Self { rule, beta: Some(beta), .."information-density".parse()? })
     }
 
     /// Returns the name.
@@ -248,7 +251,7 @@ impl Strategy {
 impl From<&StrategyEntry> for Strategy {
     fn from(entry: &StrategyEntry) -> Self {
         let &StrategyEntry { name, value, batch, pick_method, space, rule, .. } = entry;
-        Self { name, value, rule: rule(), batch, pick_method, space }
+        Self { name, value, rule: rule(), batch, pick_method, space, beta: None }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::engine::work::Work;
 use crate::kernels::Product;
 use crate::law::irreducible::irreducible_given;
 use crate::rules::TargetNoise;
-use crate::rules::strategy::Space;
+use crate::rules::strategy::{BatchMethod, Space};
 use crate::task::limits::Limits;
 use crate::task::range::resolve_noise;
 use crate::task::survey::Survey;
@@ -48,6 +48,19 @@ pub(super) fn choose(
     plan: &Plan,
     noise_var: f64,
     survey: &Survey,
+    limits: Limits<'_>,
+    progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+) -> Result<Selection> {
+    continue_from(&[], task, plan, noise_var, survey, limits, progress)
+}
+
+/// Chooses rows as [`choose`] does, given the first picks and their scores. Rows that are scored once are scored again.
+pub(super) fn continue_from(
+    made: &[(usize, f64)],
+    task: &Task<'_>,
+    plan: &Plan,
+    noise_var: f64,
+    survey: &Survey,
     mut limits: Limits<'_>,
     mut progress: impl FnMut(Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Selection> {
@@ -71,20 +84,30 @@ pub(super) fn choose(
     let mut picks: Vec<Pick> = Vec::new();
     let mut work = Work { passes: 1, probes: 0 };
     let picks_per_round = plan.picks_per_round.unwrap_or(plan.count);
+    let is_sequential = strategy.batch == BatchMethod::Sequential;
+    let mut made = made.iter().copied().filter(|_| is_sequential);
     let ended = 'rounds: loop {
         let size = picks_per_round.min(plan.count - picks.len());
         let number = ((plan.earlier_picks + picks.len()) / picks_per_round) as u64;
-        let drawn = draw_targets(task, plan, noise_var, number)?;
-        let mut round = Round::open(&setup, &mut ledger, &picks, &limits, size, drawn);
+        let mut drawn = draw_targets(task, plan, noise_var, number)?;
+        let mut round: Option<Round<'_, '_>> = None;
+        let work_of = |round: &Option<Round<'_, '_>>| round.as_ref().map_or(Work::default(), Round::work);
         for i in 0..size {
-            let Some((row, score)) = round.next(&mut ledger, &picks, &mut limits)? else {
-                work += round.work();
+            let next = if let Some((row, score)) = made.next() {
+                limits.take(row);
+                Some((row, score))
+            } else {
+                let open = || Round::open(&setup, &mut ledger, &picks, &limits, size - i, drawn.take());
+                round.get_or_insert_with(open).next(&mut ledger, &picks, &mut limits)?
+            };
+            let Some((row, score)) = next else {
+                work += work_of(&round);
                 break 'rounds EndReason::Limits;
             };
             let x = task.pool.row(row);
             let noise = setup.noise_at(row);
             if plan.stop.min_gain.is_some_and(|least| ledger.gain(&x, noise) < least) {
-                work += round.work();
+                work += work_of(&round);
                 break 'rounds EndReason::Gain;
             }
             ledger.observe(&x, noise);
@@ -102,14 +125,14 @@ pub(super) fn choose(
                 () => None,
             };
             if let Some(ended) = ended {
-                work += round.work();
+                work += work_of(&round);
                 break 'rounds ended;
             }
-            if i + 1 < size {
+            if let Some(round) = round.as_mut().filter(|_| i + 1 < size) {
                 round.observe(row);
             }
         }
-        work += round.work();
+        work += work_of(&round);
     };
     if picks.is_empty() && ended == EndReason::Limits {
         return Err(Error::LimitsTooTight);

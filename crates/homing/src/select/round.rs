@@ -4,8 +4,9 @@ use std::vec::IntoIter;
 
 use super::ledger::{Ledger, given_targets};
 use crate::engine::dual::{DualSpeculator, Laws};
+use crate::engine::order::{ScoredRow, is_copy, winner};
 use crate::engine::plain::Tracker;
-use crate::engine::scoring::{Scorer, take_best, take_top};
+use crate::engine::scoring::{Scorer, best_first, take_best, take_top};
 use crate::engine::setup::RoundSetup;
 use crate::engine::speculative::{DraftingEngine, LinearSpeculator, SelectionState};
 use crate::engine::stochastic::{sample, sample_size};
@@ -13,7 +14,8 @@ use crate::engine::turns::TurnEngine;
 use crate::engine::work::Work;
 use crate::law::Law;
 use crate::law::targets::Targets;
-use crate::rules::strategy::{BatchMethod, PickMethod};
+use crate::rules::strategy::{BatchMethod, PickMethod, STRATEGIES};
+use crate::shard::{Carrier, Opening, Scored, Scoring};
 use crate::task::limits::Limits;
 use crate::{Embeddings, Engine, Greedy, Pick, Points, Result, TargetSampling};
 
@@ -30,6 +32,8 @@ enum PickSource<'s, 'a> {
     Speculative(Box<dyn DraftingEngine<'s> + 's>),
     /// The best of `size` random rows for each pick, and the number of rows read so far.
     Sample { size: usize, read: usize },
+    /// Rows that the pool's carrier scores where they lie, with one pass per pick, and the number of passes so far.
+    Carried { scoring: Box<dyn Scoring + 's>, passes: usize },
     /// Rows that were all scored once.
     Top(IntoIter<(usize, f64)>),
 }
@@ -63,6 +67,8 @@ impl<'s, 'a> Round<'s, 'a> {
             PickSource::Speculative(engine)
         } else if let Some(engine) = linear_speculator(setup, ledger, limits, drawn.as_deref()) {
             PickSource::Speculative(engine)
+        } else if let Some(scoring) = carried(setup, picks, limits, drawn.as_deref()) {
+            PickSource::Carried { scoring, passes: 1 }
         } else if let Some(engine) = dual_speculator(setup, ledger, limits, size, drawn.as_deref()) {
             PickSource::Speculative(engine)
         } else {
@@ -94,9 +100,14 @@ impl<'s, 'a> Round<'s, 'a> {
                     else {
                         unreachable!("the source was matched above")
                     };
-                    self.source = match engine.into_finer() {
-                        Some(engine) => PickSource::Speculative(engine),
-                        None => PickSource::Plain(Box::new(tracker(self.setup, ledger, picks, self.drawn.as_deref()))),
+                    setup.task.check_read()?;
+                    let drawn = self.drawn.as_deref();
+                    self.source = if let Some(engine) = engine.into_finer() {
+                        PickSource::Speculative(engine)
+                    } else if let Some(scoring) = carried(setup, picks, limits, drawn) {
+                        PickSource::Carried { scoring, passes: 1 }
+                    } else {
+                        PickSource::Plain(Box::new(tracker(setup, ledger, picks, drawn)))
                     };
                 }
                 PickSource::Plain(tracker) if strategy.batch == BatchMethod::Sequential => {
@@ -107,6 +118,19 @@ impl<'s, 'a> Round<'s, 'a> {
                     tracker.check_definite(setup.noise_var)?;
                     let top = take_top(&setup.scorer(tracker, picks.len()), limits, left);
                     self.work.passes += tracker.passes;
+                    self.source = PickSource::Top(top.into_iter());
+                }
+                PickSource::Carried { scoring, .. } => {
+                    let turns = setup.plan.earlier_picks + picks.len();
+                    if strategy.batch == BatchMethod::Sequential {
+                        let found = scoring.best(turns as u64).into_iter().map(ScoredRow::from);
+                        let best = winner(found.collect::<Vec<_>>().into_iter(), |a, b| is_same(setup, a, b));
+                        best.iter().for_each(|best| limits.take(best.row));
+                        return Ok(best.map(|best| (best.row, best.score)));
+                    }
+                    let found = scoring.top(left, turns as u64).into_iter().map(ScoredRow::from).collect();
+                    let top = best_first(found, limits, left);
+                    self.work.passes += 1;
                     self.source = PickSource::Top(top.into_iter());
                 }
                 PickSource::Sample { size, read } => {
@@ -121,8 +145,13 @@ impl<'s, 'a> Round<'s, 'a> {
 
     /// Conditions on the latest pick, if another follows in this round.
     pub fn observe(&mut self, row: usize) {
-        if let PickSource::Plain(tracker) = &mut self.source {
-            tracker.observe(row, self.setup.noise_at(row));
+        match &mut self.source {
+            PickSource::Plain(tracker) => tracker.observe(row, self.setup.noise_at(row)),
+            PickSource::Carried { scoring, passes } => {
+                scoring.observe(row, &self.setup.pool.row(row));
+                *passes += 1;
+            }
+            _ => {}
         }
     }
 
@@ -132,11 +161,27 @@ impl<'s, 'a> Round<'s, 'a> {
         match &self.source {
             PickSource::Plain(tracker) => work.passes += tracker.passes,
             PickSource::Speculative(engine) => work += engine.work(),
+            PickSource::Carried { passes, .. } => work.passes += passes,
             PickSource::Sample { read, .. } => work.passes += read.div_ceil(self.setup.pool.rows()),
             PickSource::Top(_) => {}
         }
         work
     }
+}
+
+impl From<Scored> for ScoredRow {
+    fn from(Scored { row, score, key }: Scored) -> Self {
+        Self { row, score, key }
+    }
+}
+
+/// Returns whether the rule cannot distinguish two rows.
+fn is_same(setup: &RoundSetup<'_, '_>, a: usize, b: usize) -> bool {
+    let strategy = &setup.plan.strategy;
+    let probabilities = setup.task.probabilities.filter(|_| strategy.wants().probabilities);
+    strategy.pick_method == PickMethod::Largest
+        && is_copy(setup.kernel, setup.pool, a, b)
+        && probabilities.is_none_or(|p| p.row(a) == p.row(b))
 }
 
 /// Takes the best of some rows, which are scored from scratch.
@@ -173,10 +218,9 @@ fn targets(setup: &RoundSetup<'_, '_>, ledger: &mut Ledger<'_>, drawn: Option<&[
 fn targets_after(
     setup: &RoundSetup<'_, '_>,
     ledger: &mut Ledger<'_>,
-    picks: &[Pick],
+    turns: usize,
     drawn: Option<&[usize]>,
 ) -> Option<Targets> {
-    let turns = setup.plan.earlier_picks + picks.len();
     targets(setup, ledger, drawn).map(|targets| Targets { turns, ..targets })
 }
 
@@ -207,17 +251,71 @@ fn tracker_of<'a, 'l: 'a>(
     picks: &[Pick],
     drawn: Option<&[usize]>,
 ) -> Tracker<'a> {
-    let (task, wants) = (setup.task, setup.plan.strategy.wants());
-    let targets = targets_after(setup, ledger, picks, drawn);
-    let joint = joint(setup, ledger, targets.as_ref());
-    let mut near = Vec::new();
-    if wants.nearest {
-        let picked = picks.iter().map(|pick| pick.row);
-        near = setup.pool.gather(&task.observed_rows.iter().copied().chain(picked).collect::<Vec<_>>());
-        near.extend(task.observed_points.map(|points| points.to_vec()).unwrap_or_default());
+    let turns = setup.plan.earlier_picks + picks.len();
+    tracker_near(setup, points, probabilities, ledger, turns, drawn, &near(setup, picks))
+}
+
+/// Returns the points from which distances are measured, for a rule that reads them: those labelled, and the picks.
+fn near(setup: &RoundSetup<'_, '_>, picks: &[Pick]) -> Vec<f64> {
+    if !setup.plan.strategy.wants().nearest {
+        return Vec::new();
     }
+    let task = setup.task;
+    let picked = picks.iter().map(|pick| pick.row);
+    let mut near = setup.pool.gather(&task.observed_rows.iter().copied().chain(picked).collect::<Vec<_>>());
+    near.extend(task.observed_points.map(|points| points.to_vec()).unwrap_or_default());
+    near
+}
+
+/// Creates a tracker of some points, given the number of picks so far and the points from which distances are measured.
+pub(crate) fn tracker_near<'a, 'l: 'a>(
+    setup: &RoundSetup<'_, 'a>,
+    points: Points<'a>,
+    probabilities: Option<Embeddings<'a>>,
+    ledger: &mut Ledger<'l>,
+    turns: usize,
+    drawn: Option<&[usize]>,
+    near: &[f64],
+) -> Tracker<'a> {
+    let targets = targets_after(setup, ledger, turns, drawn);
+    let joint = joint(setup, ledger, targets.as_ref());
     let given = (ledger.data.clone(), joint);
-    Tracker::new(points, setup.kernel, wants, probabilities, targets, given, &near)
+    Tracker::new(points, setup.kernel, setup.plan.strategy.wants(), probabilities, targets, given, near)
+}
+
+/// Lets the pool's carrier score rows where they lie, if it can.
+fn carried<'s>(
+    setup: &'s RoundSetup<'s, '_>,
+    picks: &[Pick],
+    limits: &Limits<'_>,
+    drawn: Option<&[usize]>,
+) -> Option<Box<dyn Scoring + 's>> {
+    let (task, plan) = (setup.task, setup.plan);
+    let pool = task.pool.embeddings();
+    let carrier = pool.carrier()?;
+    let is_known = STRATEGIES.iter().any(|entry| entry.name == plan.strategy.name);
+    if !(is_known && limits.is_mask() && task.noise_vars.is_none() && task.kernel.is_linear()) {
+        return None;
+    }
+    let mut observed = task.pool.gather(&task.labelled_rows());
+    observed.extend(task.observed_points.map(|points| points.to_vec()).unwrap_or_default());
+    let picked: Vec<usize> = picks.iter().map(|pick| pick.row).collect();
+    let open = limits.open();
+    carrier.scoring(&Opening {
+        transform: pool.transform(),
+        strategy: plan.strategy.name,
+        beta: plan.strategy.beta,
+        noise_var: setup.noise_var,
+        seed: plan.seed,
+        observed: &observed,
+        targets: task.targets.map(|targets| targets.to_vec()).as_deref(),
+        drawn,
+        is_whole: plan.target_sampling == TargetSampling::All,
+        turns: plan.earlier_picks + picks.len(),
+        picks: &task.pool.gather(&picked),
+        near: &near(setup, picks),
+        closed: &(0..open.len()).filter(|&row| !open[row]).collect::<Vec<_>>(),
+    })
 }
 
 /// Returns whether many picks per pass are wanted, and the picks are the largest scores under one noise and a mask.
@@ -239,10 +337,12 @@ fn turn_engine<'s>(
     limits: &Limits<'_>,
     drawn: Option<&[usize]>,
 ) -> Option<Box<dyn DraftingEngine<'s> + 's>> {
-    if !(setup.plan.strategy.wants().is_turn_only() && may_speculate(setup, limits, FEW_ROWS)) {
+    // Rows elsewhere are scored there: a turn needs no pass over the network.
+    let is_far = setup.pool.embeddings().carrier().is_some_and(Carrier::is_far);
+    if is_far || !(setup.plan.strategy.wants().is_turn_only() && may_speculate(setup, limits, FEW_ROWS)) {
         return None;
     }
-    let targets = targets_after(setup, ledger, picks, drawn)?;
+    let targets = targets_after(setup, ledger, setup.plan.earlier_picks + picks.len(), drawn)?;
     Some(Box::new(TurnEngine::new(setup, &targets, limits.open().to_vec())))
 }
 

@@ -14,6 +14,7 @@
 
 mod form;
 mod messages;
+mod scoring;
 mod transform;
 
 use std::fmt::Debug;
@@ -23,6 +24,7 @@ pub use messages::{
     Challengers, Decision, Errors, Pass, PickStep, Precision, Projection, Ranked, Ranking, Rival, SecondNumber,
     SecondStart, ShardSetup, SquareRoot, Start, Survey, Trial,
 };
+pub use scoring::{Opening, Scored, Scoring};
 pub use transform::Transform;
 pub(crate) use transform::scale_to_unit;
 
@@ -80,6 +82,28 @@ pub trait Carrier: Debug + Sync {
     /// f64, row by row, which are then added in the order of the blocks. Any other order would change the last digits, and
     /// with them the rows that are centred by the mean.
     fn mean(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Returns whether a question takes long compared with its answer's computation, as across a network. Drafts then follow the
+    /// same lengths as in memory.
+    fn is_far(&self) -> bool {
+        false
+    }
+
+    /// Returns a row that is not finite, if [`Carrier::survey`] has found one.
+    fn bad_row(&self) -> Option<usize> {
+        None
+    }
+
+    /// Returns whether the rows are class probabilities that were checked where they lie.
+    fn are_probabilities(&self) -> bool {
+        false
+    }
+
+    /// Scores rows where they lie, one pass per pick, under the linear kernel or that of loss gradients. Returns `None` if the
+    /// carrier cannot.
+    fn scoring<'s>(&'s self, _opening: &Opening<'_>) -> Option<Box<dyn Scoring + 's>> {
         None
     }
 

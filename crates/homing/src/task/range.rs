@@ -137,6 +137,11 @@ impl Extremes {
 }
 
 impl Extremes {
+    /// The extremes of a pool of which a row is invalid.
+    pub fn unsound() -> Self {
+        Self { row: 0, var: 0.0, is_sound: false }
+    }
+
     /// Returns the extremes of a pool under the linear kernel, whose largest squared norm is `most`; `None` if that is too
     /// large.
     pub fn of_norms(row: usize, most: f64) -> Option<Self> {

@@ -49,7 +49,7 @@ impl Norms {
 }
 
 /// Rounds a variance to f32. One that underflows must not become zero.
-fn single(var: f64) -> f32 {
+pub(crate) fn single(var: f64) -> f32 {
     if var > 0.0 { (var as f32).max(f32::MIN_POSITIVE) } else { 0.0 }
 }
 
@@ -67,11 +67,17 @@ impl Survey {
     /// Reads every row of the pool once, and returns the extremes of every block in addition.
     pub fn measure(task: &Task<'_>) -> (Self, Vec<Extremes>) {
         if let (Points::Embeddings(pool), true) = (task.pool, task.kernel.is_linear())
-            && let Some(found) = pool.carrier().and_then(|carrier| carrier.survey(pool.transform()))
-            && let Some(extremes) = Extremes::of_norms(found.row, found.most)
+            && let Some(carrier) = pool.carrier()
         {
-            let norms = Some(Norms::Carried([found.least, found.most]));
-            return (Self { mean_var: found.sum / pool.rows() as f64, norms }, vec![extremes]);
+            if let Some(found) = carrier.survey(pool.transform())
+                && let Some(extremes) = Extremes::of_norms(found.row, found.most)
+            {
+                let norms = Some(Norms::Carried([found.least, found.most]));
+                return (Self { mean_var: found.sum / pool.rows() as f64, norms }, vec![extremes]);
+            }
+            if pool.check_read().is_err() || carrier.bad_row().is_some() {
+                return (Self { mean_var: 0.0, norms: None }, vec![Extremes::unsound()]);
+            }
         }
         let dim = task.pool.dim();
         let blocks = task.pool.map_blocks(|start, block| {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// The folders of `src`, from bottom to top. Each uses only those before it.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 14] = [
     "base",
     "shard",
     "data",
@@ -20,6 +20,7 @@ const LAYERS: [&str; 13] = [
     "explain",
     "theory",
     "diagnose",
+    "remote",
 ];
 
 /// The other crates whose modules are checked. In `homing-pool` and `homing-train`, a table (of formats, of errors) and

@@ -21,6 +21,7 @@ mod oracle;
 mod paper;
 mod picks;
 mod reference;
+mod remote;
 mod shards;
 mod sources;
 mod target_spaces;

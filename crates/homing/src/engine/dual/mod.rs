@@ -167,8 +167,15 @@ impl<'s, 'a> DualSpeculator<'s, 'a> {
         }
         for _ in 0..most {
             let noise_at = |_: usize| noise_var;
-            let scorer =
-                Scorer { strategy: &plan.strategy, tracker: &hot, rows: None, noise_at, seed: plan.seed, pick: 0 };
+            let scorer = Scorer {
+                strategy: &plan.strategy,
+                tracker: &hot,
+                rows: None,
+                first: 0,
+                noise_at,
+                seed: plan.seed,
+                pick: 0,
+            };
             let Some((at, _)) = take_best(&scorer, &mut limits) else { break };
             draft.push(rows[at]);
             hot.observe(at, noise_var);

@@ -24,10 +24,11 @@ use crate::base::algebra::norm_sq;
 use crate::engine::order::ScoredRow;
 use crate::engine::real::Real;
 use crate::engine::work::Work;
-use crate::shard::{CHALLENGERS, Challengers, PickStep, SecondNumber, Shard, ShardSetup};
+use crate::rules::rule_with;
+use crate::shard::{CHALLENGERS, Challengers, KeyForm, PickStep, Precision, SecondNumber, Shard, ShardSetup};
 use crate::task::survey::Norms;
 use crate::{Embeddings, Rule};
-use block_steps::RowMeaning;
+use block_steps::{RowMeaning, gamma};
 use cold::{ColdRows, Rivals};
 use hot::HotRows;
 pub(crate) use state::SelectionState;
@@ -37,7 +38,7 @@ use threads::ThreadShard;
 const HOT_SHARE: usize = 256;
 const HOT: RangeInclusive<usize> = 128..=3072;
 
-/// Largest number of hot rows of a pool with a carrier, where it costs little to try a draft on the warm rows.
+/// Largest number of hot rows of a pool with a carrier at hand, where it costs little to try a draft on the warm rows.
 const MOST_HOT_CARRIED: usize = 512;
 
 /// Number of warm rows per hot row, and largest count of their numbers, which are copied (128 MiB in f32).
@@ -51,7 +52,7 @@ const FIRST_DRAFT: usize = 8;
 /// Number of drafted picks that are tried on the warm rows at a time.
 const TRIAL: usize = 16;
 
-/// The same for a pool with a carrier.
+/// The same for a pool with a carrier at hand.
 const TRIAL_CARRIED: usize = 4;
 
 /// Number of probes that the matrix product computes at a time on processors with AVX-512; a multiple of that on others.
@@ -70,6 +71,37 @@ fn carried<'a>(pool: Embeddings<'a>, meaning: RowMeaning<'a>, is_double: bool) -
     let (transform, form) = (pool.transform(), meaning.rule.form());
     let setup = ShardSetup { transform, form, noise_var: meaning.noise_var, is_double };
     pool.carrier().map_or_else(Vec::new, |carrier| carrier.shards(&setup))
+}
+
+/// Creates a shard on threads for a coordinator elsewhere. `norms` are ‖φ‖² of the rows, if they are known.
+pub(crate) fn thread_shard<'a>(
+    pool: Embeddings<'a>,
+    form: KeyForm,
+    noise_var: f64,
+    is_double: bool,
+    norms: Option<Vec<f32>>,
+) -> Box<dyn Shard + 'a> {
+    let meaning = RowMeaning { rule: rule_with(form), noise_var };
+    if is_double {
+        return Box::new(ThreadShard::<f64>::new(pool, double_norms(pool).into(), meaning));
+    }
+    let norms = norms.unwrap_or_else(|| Norms::Carried([0.0; 2]).of_rows(pool).into_owned());
+    Box::new(ThreadShard::<f32>::new(pool, norms.into(), meaning))
+}
+
+/// Returns the errors of the arithmetic of such a shard.
+pub(crate) fn thread_precision(dim: usize, is_double: bool) -> Precision {
+    let (unit, product) = if is_double { (f64::UNIT, gamma::<f64>(dim)) } else { (f32::UNIT, gamma::<f32>(dim)) };
+    Precision { unit, product, challengers: CHALLENGERS }
+}
+
+fn double_norms(pool: Embeddings<'_>) -> Vec<f64> {
+    pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>()).concat()
+}
+
+/// Returns whether the pool's rows are on a carrier that answers at once.
+fn is_near(pool: Embeddings<'_>) -> bool {
+    pool.carrier().is_some_and(|carrier| !carrier.is_far())
 }
 
 /// A variance has lost its digits, or the precision is too low. The next engine takes over.
@@ -257,7 +289,7 @@ impl<'a> LinearSpeculator<'a> {
         };
         // The state before the steps that are not yet tried on the warm rows.
         let (mut tried, mut before) = (0, self.state.clone());
-        let trial_len = if self.pool.carrier().is_some() { TRIAL_CARRIED } else { TRIAL };
+        let trial_len = if is_near(self.pool) { TRIAL_CARRIED } else { TRIAL };
         while tried < most {
             while draft.steps.len() < most.min(tried + trial_len) {
                 draft.hot.standardise(draft.state.standardised().as_deref());
@@ -362,7 +394,7 @@ impl<'a> LinearSpeculator<'a> {
     }
 
     fn hot_rows(&self) -> usize {
-        let most = if self.pool.carrier().is_some() { MOST_HOT_CARRIED } else { *HOT.end() };
+        let most = if is_near(self.pool) { MOST_HOT_CARRIED } else { *HOT.end() };
         (self.open.len() / HOT_SHARE).clamp(*HOT.start(), most)
     }
 
@@ -404,9 +436,8 @@ impl<'a> DraftingEngine<'a> for LinearSpeculator<'a> {
         let meaning = RowMeaning { rule, noise_var: state.noise_var };
         let mut shards = carried(pool, meaning, true);
         if shards.is_empty() {
-            let norms = pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>());
-            shards =
-                vec![Box::new(ThreadShard::<f64>::new(pool, norms.concat().into(), meaning)) as Box<dyn Shard + 'a>];
+            let norms = double_norms(pool).into();
+            shards = vec![Box::new(ThreadShard::<f64>::new(pool, norms, meaning)) as Box<dyn Shard + 'a>];
         }
         let mut engine = LinearSpeculator::start(pool, shards, rule, state, open)?;
         // The norms took one pass.
