@@ -324,15 +324,23 @@ impl<'a> Embeddings<'a> {
         buffer
     }
 
-    /// Writes the rows in `range` to `out` as f32.
+    /// Writes the rows in `range` to `out` as f32. Transformed rows are off as [`Transform::single_ulps`] says.
     fn read_f32(&self, range: Range<usize>, out: &mut [f32]) {
         self.check_interrupt();
         if self.transform.is_identity() {
             return self.values.write_f32(range.start * self.dim..range.end * self.dim, out);
         }
-        let mut rows = vec![0.0; out.len()];
-        self.read(range, &mut rows);
-        out.iter_mut().zip(&rows).for_each(|(out, &x)| *out = x as f32);
+        self.values.write_f32(range.start * self.dim..range.end * self.dim, out);
+        self.transform_single(|i| range.start + i, out);
+    }
+
+    /// Transforms rows as they are stored, of which the one at position i has the number `row(i)`. Rows for which f32 is too
+    /// coarse are read again.
+    fn transform_single(&self, row: impl Fn(usize) -> usize, rows: &mut [f32]) {
+        for i in self.transform.apply_single(self.dim, rows) {
+            let exact = self.row(row(i));
+            rows[i * self.dim..][..self.dim].iter_mut().zip(exact).for_each(|(out, x)| *out = x as f32);
+        }
     }
 
     /// Returns whether f32 holds every row exactly.
@@ -352,9 +360,7 @@ impl<'a> Embeddings<'a> {
             && source.gather_f32(rows, self.dim, out)
         {
             if !self.transform.is_identity() {
-                let mut exact: Vec<f64> = out.iter().map(|&x| x.into()).collect();
-                self.transform.apply(self.dim, &mut exact);
-                out.iter_mut().zip(exact).for_each(|(out, x)| *out = x as f32);
+                self.transform_single(|i| rows[i], out);
             }
             return;
         }
@@ -438,11 +444,13 @@ impl<'a> Embeddings<'a> {
         }
         let sums = self.map_blocks(|_, block| {
             let mut sum = vec![0.0; self.dim];
-            for row in block.chunks_exact(self.dim) {
-                for (s, x) in sum.iter_mut().zip(row) {
-                    *s += x;
+            pulp::Arch::new().dispatch(|| {
+                for row in block.chunks_exact(self.dim) {
+                    for (s, x) in sum.iter_mut().zip(row) {
+                        *s += x;
+                    }
                 }
-            }
+            });
             sum
         });
         let mut mean = vec![0.0; self.dim];

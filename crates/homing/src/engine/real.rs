@@ -27,6 +27,9 @@ pub(crate) trait Real:
     /// Writes the given rows to `out`, row-major.
     fn gather(pool: Embeddings<'_>, rows: &[usize], out: &mut [Self]);
 
+    /// Returns the error of a row that was read in this type because of the pool's transform, in units of [`Real::UNIT`].
+    fn transform_ulps(pool: Embeddings<'_>) -> usize;
+
     fn view(numbers: &[Self]) -> Reals<'_>;
 }
 
@@ -51,6 +54,10 @@ impl Real for f32 {
 
     fn gather(pool: Embeddings<'_>, rows: &[usize], out: &mut [Self]) {
         pool.gather_f32(rows, out);
+    }
+
+    fn transform_ulps(pool: Embeddings<'_>) -> usize {
+        pool.transform().single_ulps(pool.dim())
     }
 
     fn view(numbers: &[Self]) -> Reals<'_> {
@@ -81,6 +88,10 @@ impl Real for f64 {
 
     fn gather(pool: Embeddings<'_>, rows: &[usize], out: &mut [Self]) {
         out.copy_from_slice(&Points::from(pool).gather(rows));
+    }
+
+    fn transform_ulps(_pool: Embeddings<'_>) -> usize {
+        0
     }
 
     fn view(numbers: &[Self]) -> Reals<'_> {

@@ -15,7 +15,7 @@ pub use stationary::{Gaussian, Laplace, Matern};
 
 use faer::linalg::solvers::LltError;
 
-use crate::base::algebra::{dot, inner_products, matrix};
+use crate::base::algebra::{dot, inner_products, matrix, norm_sq};
 use crate::{Embeddings, Error, Result};
 
 /// A positive semi-definite function of two points.
@@ -113,6 +113,16 @@ pub struct Linear;
 impl Kernel for Linear {
     fn eval(&self, x: &[f64], other: &[f64]) -> f64 {
         dot(x, other)
+    }
+
+    fn vars(&self, rows: &[f64], dim: usize) -> Vec<f64> {
+        pulp::Arch::new().dispatch(|| {
+            let mut vars = Vec::with_capacity(rows.len() / dim);
+            for x in rows.chunks_exact(dim) {
+                vars.push(norm_sq(x));
+            }
+            vars
+        })
     }
 
     fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {

@@ -2,7 +2,6 @@
 
 use faer::{Accum, Mat, MatRef};
 
-use crate::Rule;
 use crate::base::algebra::{matrix, norm_sq, zeros};
 use crate::base::product::thin_product;
 use crate::engine::numbers::{squares_after, variance_after};
@@ -10,14 +9,17 @@ use crate::engine::real::Real;
 use crate::rules::BlockBounds;
 use crate::shard::BLOCK;
 use crate::shard::{PickStep, SecondNumber, SquareRoot};
+use crate::{Embeddings, Rule};
 
 /// Number of terms that are summed in f32 before they are added to a longer sum.
-const RUN: usize = 512;
+const RUN: usize = 128;
 
 /// Error factor γ of an inner product that is summed in runs of [`RUN`] terms: the product is off by at most γ‖φ‖‖w‖
-/// (Higham 2002, §3.1). This includes the rounding of the probe and, if it is stored in another type, of the row.
-pub(crate) fn gamma<T: Real>(dim: usize) -> f64 {
-    1.01 * T::UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3) as f64
+/// (Higham 2002, §3.1). This includes the rounding of the probe and, if it is stored in another type or transformed, of the
+/// row.
+pub(crate) fn gamma<T: Real>(pool: Embeddings<'_>) -> f64 {
+    let dim = pool.dim();
+    1.01 * T::UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3 + T::transform_ulps(pool)) as f64
 }
 
 /// Functionals with which rows are multiplied.
@@ -87,10 +89,10 @@ impl<T: Real> Products<T> {
     }
 
     /// Computes VTL's sums of a block, from its products with the columns of the root, which start at probe `from`.
-    pub fn sum_squares(&self, root: &SquareRoot, from: usize, numbers: &mut ColdNumbers<T>) {
+    pub fn sum_squares(&self, root: &SquareRoot, from: usize, gamma: f64, numbers: &mut ColdNumbers<T>) {
         let sums = self.squares(from, root.columns.iter().map(|_| 1.0), numbers.var.len());
         numbers.second = sums.iter().map(|&q| T::of(q)).collect();
-        let off = root.error_per_root(gamma::<T>(root.columns[0].len()));
+        let off = root.error_per_root(gamma);
         numbers.second_error = sums.iter().map(|q| (off * q.sqrt()) as f32).collect();
     }
 }
@@ -159,7 +161,7 @@ impl RowMeaning<'_> {
 impl<'s, T: Real> BlockSteps<'s, T> {
     /// `after` is CTL's functional after the steps. If a `root` is given, VTL's sums are recomputed before that step.
     pub fn new(
-        dim: usize,
+        pool: Embeddings<'_>,
         steps: impl Iterator<Item = &'s PickStep>,
         after: Option<&'s [f64]>,
         root: Option<(usize, &'s SquareRoot)>,
@@ -168,9 +170,9 @@ impl<'s, T: Real> BlockSteps<'s, T> {
         let of_step = |step: &&'s PickStep| [Some(&step.data[..]), step.second.weights()].into_iter().flatten();
         let columns = root.map_or(&[][..], |(_, root)| &root.columns);
         let all = steps.iter().flat_map(of_step).chain(after).chain(columns.iter().map(Vec::as_slice));
-        let probes = Probes::new(dim, all);
+        let probes = Probes::new(pool.dim(), all);
         let wide = steps.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
-        Self { steps, probes, wide, std_cov: after.is_some(), root, gamma: gamma::<T>(dim) }
+        Self { steps, probes, wide, std_cov: after.is_some(), root, gamma: gamma::<T>(pool) }
     }
 
     pub fn room(&self) -> Products<T> {
@@ -194,7 +196,7 @@ impl<'s, T: Real> BlockSteps<'s, T> {
                 numbers.second.copy_from_slice(products.of(column, len));
             }
             if let Some((_, root)) = self.root.filter(|(at, _)| *at == t) {
-                products.sum_squares(root, self.wide * self.steps.len(), numbers);
+                products.sum_squares(root, self.wide * self.steps.len(), self.gamma, numbers);
             }
             at(t, numbers);
             if let Some(step) = self.steps.get(t) {

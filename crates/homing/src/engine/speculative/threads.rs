@@ -94,11 +94,11 @@ impl<T: Real> Shard for ThreadShard<'_, T> {
     }
 
     fn precision(&self) -> Precision {
-        Precision { unit: T::UNIT, product: gamma::<T>(self.pool.dim()), challengers: CHALLENGERS }
+        Precision { unit: T::UNIT, product: gamma::<T>(self.pool), challengers: CHALLENGERS }
     }
 
     fn start(&mut self, &Start { data, second, open }: &Start<'_>) {
-        let dim = self.pool.dim();
+        let (dim, gamma) = (self.pool.dim(), gamma::<T>(self.pool));
         self.named_until = open.iter().map(|&open| if open { NEVER } else { 0 }).collect();
         let columns = match second {
             SecondStart::None => &[][..],
@@ -125,7 +125,7 @@ impl<T: Real> Shard for ThreadShard<'_, T> {
                 match second {
                     SecondStart::None => {}
                     SecondStart::Joint(joint) => numbers.second = remaining(from, joint),
-                    SecondStart::Squares(root) => products.sum_squares(root, from, &mut numbers),
+                    SecondStart::Squares(root) => products.sum_squares(root, from, gamma, &mut numbers),
                     SecondStart::Standardised(_) => {
                         numbers.second = products.of(from, block.norm_sq.len()).to_vec();
                     }
@@ -144,7 +144,7 @@ impl<T: Real> Shard for ThreadShard<'_, T> {
         let named_until = std::mem::take(&mut self.named_until);
         let (made, meaning, form) = (pass.made, self.meaning, self.meaning.rule.form());
         let root = pass.root.map(|root| (made, root));
-        let block_steps = BlockSteps::new(self.pool.dim(), pass.steps.iter().copied(), pass.after, root);
+        let block_steps = BlockSteps::new(self.pool, pass.steps.iter().copied(), pass.after, root);
         let found = Mutex::new(Vec::new());
         let counts: Vec<AtomicUsize> = pass.decisions.iter().map(|_| AtomicUsize::new(0)).collect();
         self.each(
@@ -213,7 +213,7 @@ impl<T: Real> Shard for ThreadShard<'_, T> {
     }
 
     fn try_steps(&mut self, trial: &Trial<'_>) -> Vec<Rival> {
-        self.warm.try_steps(self.pool.dim(), self.meaning, trial)
+        self.warm.try_steps(self.pool, self.meaning, trial)
     }
 
     fn rewind(&mut self, at: usize) {

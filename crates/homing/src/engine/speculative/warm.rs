@@ -43,18 +43,18 @@ impl<T: Real> WarmRows<T> {
             history: Vec::new(),
         };
         let mut warm = Self { blocks: rows.par_chunks(BLOCK).enumerate().map(block).collect() };
-        warm.apply(pool.dim(), (ranking.pending, ranking.after), |_, _, _| {});
+        warm.apply(pool, (ranking.pending, ranking.after), |_, _, _| {});
         warm
     }
 
     /// Applies steps, and calls `at` with a block's rows and numbers before each step and after the last.
     fn apply(
         &mut self,
-        dim: usize,
+        pool: Embeddings<'_>,
         (steps, after): (&[PickStep], Option<&[f64]>),
         at: impl Fn(usize, &[usize], &ColdNumbers<T>) + Sync,
     ) {
-        let block_steps = BlockSteps::new(dim, steps.iter(), after, None);
+        let block_steps = BlockSteps::new(pool, steps.iter(), after, None);
         let room = || block_steps.room();
         self.blocks.par_iter_mut().for_each_init(room, |products, block| {
             let WarmBlock { rows, points, numbers, history } = block;
@@ -67,9 +67,9 @@ impl<T: Real> WarmRows<T> {
     }
 
     /// Applies the steps of a draft. Returns the rows that score more than the step's own row, at every step.
-    pub fn try_steps(&mut self, dim: usize, meaning: RowMeaning<'_>, trial: &Trial<'_>) -> Vec<Rival> {
+    pub fn try_steps(&mut self, pool: Embeddings<'_>, meaning: RowMeaning<'_>, trial: &Trial<'_>) -> Vec<Rival> {
         let found = std::sync::Mutex::new(Vec::new());
-        self.apply(dim, (trial.steps, trial.after), |at, rows, numbers| {
+        self.apply(pool, (trial.steps, trial.after), |at, rows, numbers| {
             let Some(step) = trial.steps.get(at) else { return };
             let ranked = rows.iter().zip(keys(meaning, numbers));
             let better =
