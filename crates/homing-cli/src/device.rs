@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use homing::{Embeddings, Greedy, Plan, Points, StoredValues, Task};
 use homing_cuda::{Device, DevicePool};
 
@@ -55,7 +55,7 @@ pub fn upload(device: &str, task: &Task<'_>, plan: &Plan) -> Result<Carried> {
     };
     let pool = match (runs_there(task, plan), devices) {
         (_, Err(_)) if is_auto => return Ok(Carried::Cpu),
-        (_, Err(error)) => return Err(error).with_context(|| format!("--device {device}")),
+        (_, Err(error)) => return Err(error.into()),
         (Err(_), _) if is_auto => return Ok(Carried::Cpu),
         (Err(reason), _) => return Ok(Carried::Refused { device: device.to_owned(), reason }),
         (Ok(pool), Ok(_)) if is_auto && bytes(pool) < WORTHWHILE => return Ok(Carried::Cpu),
@@ -64,7 +64,7 @@ pub fn upload(device: &str, task: &Task<'_>, plan: &Plan) -> Result<Carried> {
     match pool {
         Ok(pool) => Ok(Carried::On(if is_auto { "cuda:0".to_owned() } else { device.to_owned() }, Box::new(pool))),
         Err(_) if is_auto => Ok(Carried::Cpu),
-        Err(error) => Err(error).with_context(|| format!("--device {device}")),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -35,5 +35,5 @@ mod shard;
 mod tensor;
 
 pub use device::Device;
-pub use error::{Error, Library, Result};
+pub use error::{Error, Library, Remedy, Result};
 pub use pool::{DevicePool, Format};

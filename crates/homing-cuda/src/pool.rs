@@ -125,7 +125,7 @@ impl DevicePool {
                 copy_bytes(pool.values(), rows.start * dim..rows.end * dim, staged);
                 staging.send(rows.len() * dim * size, values, (first - own.start) * dim * size)?;
             }
-            pool.check_read().map_err(|error| Error::Failed(error.to_string()))
+            pool.check_read().map_err(|error| Error::Pool(error.to_string()))
         })
     }
 

@@ -6,6 +6,7 @@
 #![allow(missing_docs, clippy::disallowed_methods)]
 
 mod check;
+#[path = "../../../homing/benches/timed/mod.rs"]
 mod timed;
 mod timings;
 

@@ -160,8 +160,38 @@ impl LinearLaw {
 
     pub fn var(&self, x: &[f64]) -> Variance {
         let (coordinates, rest) = self.split(x);
+        self.after_steps(x, self.base_var(&coordinates, &rest))
+    }
+
+    /// Returns Var f_x under the base, of the parts of φ.
+    fn base_var(&self, coordinates: &[f64], rest: &[f64]) -> f64 {
         let along: f64 = coordinates.iter().zip(&self.shrink).map(|(c, shrink)| c * c * shrink).sum();
-        self.after_steps(x, norm_sq(&rest) + along)
+        norm_sq(rest) + along
+    }
+
+    /// Returns Var f_x and Σφ, which have most of their terms in common.
+    pub fn var_and_functional(&self, x: &[f64]) -> (Variance, Vec<f64>) {
+        let (coordinates, mut weights) = self.split(x);
+        let base = self.base_var(&coordinates, &weights);
+        let value = pulp::Arch::new().dispatch(|| {
+            for (j, (c, shrink)) in coordinates.iter().zip(&self.shrink).enumerate() {
+                axpy(c * shrink, self.column(j), &mut weights);
+            }
+            self.steps.iter().fold(base, |v, step| {
+                let g = dot(&step.weights, x);
+                axpy(-g / step.total, &step.weights, &mut weights);
+                v - g * g / step.total
+            })
+        });
+        (Variance { value, scale: base }, weights)
+    }
+
+    /// Returns the law after the first `count` steps since `before`, from which this law comes; `None` if the steps have been
+    /// folded since.
+    pub fn cut(&self, before: &Self, count: usize) -> Option<Self> {
+        let len = before.steps.len() + count;
+        let is_later = Arc::ptr_eq(&self.basis, &before.basis) && len <= self.steps.len();
+        is_later.then(|| Self { steps: self.steps[..len].to_vec(), ..before.clone() })
     }
 
     /// Returns Var f_x. Folds the steps into the base first if they have lost its digits.
@@ -297,6 +327,23 @@ mod tests {
                 assert!((a - b).abs() < 1e-13);
             }
         }
+    }
+
+    #[test]
+    fn a_variance_and_its_functional_are_those_that_are_computed_apart() {
+        let mut law = LinearLaw::prior(3);
+        law.observe_all(&[1.0, 2.0, 0.5, 0.3, 0.0, -1.0], &[0.1, 0.0]);
+        let before = law.clone();
+        for x in [[0.2, -1.0, 0.4], [1.0, 1.0, 1.0], [0.5, 0.25, -2.0]] {
+            let (var, weights) = law.var_and_functional(&x);
+            assert_eq!(var.value, law.var(&x).value);
+            assert_eq!(var.scale, law.var(&x).scale);
+            assert_eq!(weights, law.functional(&[(1.0, &x)]));
+            law.push(&x, weights, 0.2, var.value + 0.2);
+        }
+        let cut = law.cut(&before, 2).unwrap();
+        assert_eq!(cut.steps.len(), 2);
+        assert!(law.rebase() && law.cut(&before, 1).is_none());
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod oracle;
 mod paper;
 mod picks;
 mod reference;
+mod shard_model;
 mod shards;
 mod sources;
 mod target_spaces;

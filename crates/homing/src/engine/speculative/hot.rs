@@ -128,6 +128,12 @@ impl HotRows {
         &self.rows
     }
 
+    /// Returns a row, from its copy if there is one.
+    pub fn point(&self, pool: Embeddings<'_>, row: usize) -> Vec<f64> {
+        let at = self.rows.iter().position(|&own| own == row);
+        at.map_or_else(|| pool.row(row), |at| self.points.read(at..at + 1, pool.dim()))
+    }
+
     /// Returns the numbers without their scales.
     pub fn values(&self) -> Snapshot {
         self.numbers.iter().map(|(var, second)| [var.value, second.value]).collect()
