@@ -221,29 +221,18 @@ impl LinearLaw {
         }
     }
 
+    /// Computes the variances of a block of rows from scratch.
     pub fn scan_vars(&self, rows: &[f64], out: &mut [Variance]) {
-        let coordinates = project(rows, (*self.basis).as_ref());
-        let steps = matrix(self.dim, self.steps.len(), |i, j| self.steps[j].weights[i]);
-        let covs = project(rows, steps.as_ref());
-        for (i, (x, out)) in rows.chunks_exact(self.dim).zip(out).enumerate() {
-            let whole = norm_sq(x);
-            let (mut inside, mut along) = (0.0, 0.0);
-            for (j, shrink) in self.shrink.iter().enumerate() {
-                let sq = coordinates[(i, j)] * coordinates[(i, j)];
-                inside += sq;
-                along += sq * shrink;
-            }
-            // Most rows lie well outside the span. For the others, the rest is computed explicitly instead of by
-            // subtraction.
-            let everything = self.shrink.len() == self.dim;
-            *out = if everything || whole - inside > 1e-3 * whole || self.shrink.is_empty() {
-                let base = if everything { along } else { whole - inside + along };
-                let taken: f64 = (0..self.steps.len()).map(|j| covs[(i, j)].powi(2) / self.steps[j].total).sum();
-                Variance { value: base - taken, scale: base }
-            } else {
-                self.var(x)
-            };
+        self.scanner().scan(rows, out);
+    }
+
+    /// Prepares to compute the variances of several blocks of rows.
+    pub fn scanner(&self) -> Scanner<'_> {
+        let mut steps = zeros(self.dim, self.steps.len());
+        for (j, step) in self.steps.iter().enumerate() {
+            steps.col_as_slice_mut(j).copy_from_slice(&step.weights);
         }
+        Scanner { law: self, steps }
     }
 
     pub fn scan(&self, weights: &[f64], rows: &[f64], out: &mut [f64]) {
@@ -262,6 +251,40 @@ impl LinearLaw {
         }
         let (directions, sizes) = right_singular(&columns, self.dim);
         directions.into_iter().zip(sizes).map(|(direction, s)| direction.into_iter().map(|v| v * s).collect()).collect()
+    }
+}
+
+/// Computes the variances of blocks of rows from scratch.
+pub(crate) struct Scanner<'l> {
+    law: &'l LinearLaw,
+    /// The functionals of the steps, one per column.
+    steps: Mat<f64>,
+}
+
+impl Scanner<'_> {
+    pub fn scan(&self, rows: &[f64], out: &mut [Variance]) {
+        let Self { law, steps } = self;
+        let coordinates = project(rows, (*law.basis).as_ref());
+        let covs = project(rows, steps.as_ref());
+        for (i, (x, out)) in rows.chunks_exact(law.dim).zip(out).enumerate() {
+            let whole = norm_sq(x);
+            let (mut inside, mut along) = (0.0, 0.0);
+            for (j, shrink) in law.shrink.iter().enumerate() {
+                let sq = coordinates[(i, j)] * coordinates[(i, j)];
+                inside += sq;
+                along += sq * shrink;
+            }
+            // Most rows lie well outside the span. For the others, the rest is computed explicitly instead of by
+            // subtraction.
+            let everything = law.shrink.len() == law.dim;
+            *out = if everything || whole - inside > 1e-3 * whole || law.shrink.is_empty() {
+                let base = if everything { along } else { whole - inside + along };
+                let taken: f64 = (0..law.steps.len()).map(|j| covs[(i, j)].powi(2) / law.steps[j].total).sum();
+                Variance { value: base - taken, scale: base }
+            } else {
+                law.var(x)
+            };
+        }
     }
 }
 

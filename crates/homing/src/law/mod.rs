@@ -17,7 +17,7 @@ use crate::Kernel;
 use crate::base::algebra::matrix;
 use dual::DualFunctional;
 pub(crate) use dual::DualLaw;
-pub(crate) use linear::{LinearLaw, condense};
+pub(crate) use linear::{LinearLaw, Scanner, condense};
 
 /// Share of its original value below which a variance has lost its significant digits by subtraction: 16 ulp of the
 /// original value are then 10⁻⁶ of the remainder.

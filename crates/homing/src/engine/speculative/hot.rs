@@ -9,7 +9,7 @@ use crate::base::algebra::dot;
 use crate::data::copies::RowCopies;
 use crate::engine::numbers::{candidate, lower_squares, lower_variance};
 use crate::engine::order::{ScoredRow, winner};
-use crate::law::{LOST, LinearLaw, Variance};
+use crate::law::{LOST, LinearLaw, Scanner, Variance};
 use crate::shard::BLOCK;
 use crate::shard::{PickStep, SecondNumber};
 use crate::{Candidate, Embeddings, Rule};
@@ -48,15 +48,19 @@ impl HotRows {
         let root = state.square_root().map_or_else(Vec::new, |root| root.columns);
         let copies = RowCopies::gather(pool.into(), rows);
         let mut numbers = vec![(Variance::ZERO, Variance::ZERO); rows.len()];
+        if rows.is_empty() {
+            return Ok(Self { points: copies, ..Self::none(pool, state) });
+        }
+        let (data, joint) = (state.data.scanner(), state.joint.as_ref().map(LinearLaw::scanner));
         numbers.par_chunks_mut(SHARE).enumerate().for_each(|(b, numbers)| {
             let points = copies.read(b * SHARE..b * SHARE + numbers.len(), dim);
             let mut found = vec![Variance::ZERO; numbers.len()];
-            let mut scan = |law: &LinearLaw, to: fn(&mut (Variance, Variance)) -> &mut Variance| {
-                law.scan_vars(&points, &mut found);
+            let mut scan = |law: &Scanner<'_>, to: fn(&mut (Variance, Variance)) -> &mut Variance| {
+                law.scan(&points, &mut found);
                 numbers.iter_mut().zip(&found).for_each(|(number, found)| *to(number) = *found);
             };
-            scan(&state.data, |(var, _)| var);
-            if let Some(joint) = &state.joint {
+            scan(&data, |(var, _)| var);
+            if let Some(joint) = &joint {
                 scan(joint, |(_, second)| second);
             }
             if !root.is_empty() {
