@@ -1,6 +1,7 @@
 //! A GPU with its stream, its kernels and cuBLAS.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use cudarc::cublas::CudaBlas;
 use cudarc::cublas::sys::{cublasMath_t, cublasSetMathMode};
@@ -55,8 +56,19 @@ impl Device {
         CudaContext::device_count().map_or(0, |count| count as usize)
     }
 
-    /// Opens a device by its number.
+    /// Opens a device by its number. A process opens each device once.
     pub fn open(index: usize) -> Result<Arc<Self>> {
+        static OPENED: LazyLock<Mutex<HashMap<usize, Arc<Device>>>> = LazyLock::new(Mutex::default);
+        let mut opened = OPENED.lock().expect("no thread panics while it holds the lock");
+        if let Some(device) = opened.get(&index) {
+            return Ok(device.clone());
+        }
+        let device = Self::load(index)?;
+        opened.insert(index, device.clone());
+        Ok(device)
+    }
+
+    fn load(index: usize) -> Result<Arc<Self>> {
         for library in [Library::Driver, Library::Cublas, Library::Nvrtc] {
             if !is_present(library) {
                 return Err(Error::NoLibrary(library));

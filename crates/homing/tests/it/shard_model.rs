@@ -20,12 +20,19 @@ pub struct Parts {
     /// Numbers that were read, and passes that were made.
     pub reads: AtomicUsize,
     pub passes: AtomicUsize,
+    /// Number of passes after which the carrier vanishes.
+    pub vanishes_after: AtomicUsize,
 }
 
 impl Parts {
     pub fn new(values: &[f32], dim: usize, ends: &[usize]) -> Self {
         let (reads, passes) = Default::default();
-        Self { values: values.to_vec(), dim, ends: ends.to_vec(), reads, passes }
+        let vanishes_after = AtomicUsize::new(usize::MAX);
+        Self { values: values.to_vec(), dim, ends: ends.to_vec(), reads, passes, vanishes_after }
+    }
+
+    fn has_vanished(&self) -> bool {
+        self.passes.load(Ordering::Relaxed) > self.vanishes_after.load(Ordering::Relaxed)
     }
 
     pub fn embeddings(&self) -> Embeddings<'_> {
@@ -55,6 +62,10 @@ impl RowSource for Parts {
 
     fn gather_f32(&self, rows: &[usize], dim: usize, out: &mut [f32]) -> bool {
         self.reads.fetch_add(out.len(), Ordering::Relaxed);
+        if self.has_vanished() {
+            out.fill(0.0);
+            return true;
+        }
         for (row, out) in rows.iter().zip(out.chunks_mut(dim)) {
             out.copy_from_slice(&self.values[row * dim..(row + 1) * dim]);
         }
@@ -66,7 +77,7 @@ impl RowSource for Parts {
     }
 
     fn failure(&self) -> Option<String> {
-        None
+        self.has_vanished().then(|| "the device failed (launch failed); select again, or on the CPU".to_owned())
     }
 }
 
@@ -243,6 +254,9 @@ impl Shard for Part<'_> {
 
     fn verify(&mut self, pass: &Pass<'_>) -> Challengers {
         self.pool.passes.fetch_add(1, Ordering::Relaxed);
+        if self.pool.has_vanished() {
+            return Challengers { rows: Vec::new(), complete: pass.decisions.len() };
+        }
         let mut found = Challengers { rows: Vec::new(), complete: pass.decisions.len() };
         for row in 0..self.rows.len() {
             let excluded = pass.excluded.iter().find(|(excluded, _)| *excluded == row).map_or(usize::MAX, |one| one.1);
@@ -297,6 +311,9 @@ impl Shard for Part<'_> {
     }
 
     fn rank(&mut self, ranking: &Ranking<'_>) -> Vec<Ranked> {
+        if self.pool.has_vanished() {
+            return Vec::new();
+        }
         ranking.taken.iter().for_each(|&row| self.until[row] = 0);
         let mut rows = Vec::new();
         for &(checkpoint, count) in ranking.lists {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use homing::{Embeddings, Engine, Noise, Plan, Task};
+use homing::{Embeddings, Engine, Noise, Plan, RowSource, Task};
 
 use crate::engines::{RULES, assert_same, clustered};
 use crate::oracle::{rng, run};
@@ -119,4 +119,28 @@ fn a_bad_row_is_named_and_a_rule_without_a_closed_form_still_picks() {
     assert_eq!(pick(&values), Ok(here.rows()));
     values[1234 * DIM + 3] = f32::NAN;
     assert_eq!(pick(&values), Err(homing::Error::NotFinite { what: "pool", row: 1234 }));
+}
+
+#[test]
+fn a_carrier_that_vanishes_in_the_middle_is_an_error() {
+    let values = clustered(&mut rng(39), ROWS, DIM, 20);
+    let targets = clustered(&mut rng(40), 5, DIM, 3);
+    let mut failed = 0;
+    for rule in RULES {
+        for passes in [0, 1, 2, 4] {
+            let parts = Parts::new(&values, DIM, &[1000, ROWS]);
+            parts.vanishes_after.store(passes, Ordering::Relaxed);
+            let task = Task::new(parts.embeddings(), Embeddings::new(&targets[..], DIM).unwrap());
+            let plan = Plan::default().strategy(rule.parse().unwrap()).count(60);
+            match homing::select(&task, &plan) {
+                Ok(selection) => assert!(parts.failure().is_none() && selection.rows().len() == 60, "{rule}"),
+                Err(homing::Error::Unreadable(reason)) => {
+                    assert!(reason.contains("the device failed"), "{reason}");
+                    failed += 1;
+                }
+                Err(other) => panic!("{rule} after {passes} passes: {other}"),
+            }
+        }
+    }
+    assert!(failed > RULES.len(), "{failed} carriers vanished in time");
 }
