@@ -11,19 +11,17 @@ built=target/gpu
 build() {
   set -e
   mkdir -p "$built/homing"
-  cargo build --release -p homing-cli
+  cargo build --release -p homing-cli --no-default-features
   cp target/release/homing "$built/command"
   cargo build --release -p homing-py
   cp crates/homing-py/python/homing/*.py "$built/homing/"
   cp target/release/lib_homing.so "$built/homing/_homing.abi3.so"
   program() {
-    cargo "$@" --no-run --message-format=json |
-      sed -n 's/.*"target":{[^}]*"name":"'"$name"'".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+    cargo "${@:2}" --message-format=json |
+      sed -n 's/.*"target":{[^}]*"name":"'"$1"'".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
   }
-  name=device
-  cp "$(program bench -p homing-cuda --bench device)" "$built/device"
-  name=homing_cuda
-  cp "$(program test --release -p homing-cuda --lib)" "$built/unit"
+  cp "$(program device build --release -p homing-cuda --bench device)" "$built/device"
+  cp "$(program homing_cuda test --release -p homing-cuda --lib --no-run)" "$built/unit"
   strip "$built/command" "$built/device" "$built/unit" "$built/homing/_homing.abi3.so"
   du -sh "$built"
 }
@@ -65,7 +63,7 @@ if ! ldconfig -p | grep -q libcublas && [ -d /usr/local/cuda/lib64 ]; then
 fi
 
 step "machine" 20 sh -c 'nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; nproc; date -u'
-step "products stay within their bounds" 60 "$built/unit" --nocapture
+step "products stay within their bounds" 60 "$built/unit" products --nocapture
 step "the command and Python" 70 "$python" bench/gpu.py "$built/command"
 step "1M and 10M random rows" 45 "$built/device" 1m random
 step "one pass per pick in PyTorch, and a scan" 60 "$python" crates/homing-cuda/benches/torch_loop.py 1m 10m 50m

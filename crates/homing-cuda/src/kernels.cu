@@ -1,6 +1,6 @@
-// What a shard computes on the device. tests/it/shards.rs of the core states the same in Rust, row by row.
+// What a shard computes on the device. tests/it/shard_model.rs of the core states the same in Rust, row by row.
 //
-// Matrix products come from cuBLAS: `products` holds one column of `stride` entries per functional, and the entry of a row
+// Matrix products come from `tensor.cu` or cuBLAS: `products` holds one column of `stride` entries per functional, and the entry of a row
 // of the block at its position there. One thread works on one row, unless noted otherwise. The kernels are compiled twice,
 // for numbers in f32 and in f64.
 

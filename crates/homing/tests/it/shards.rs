@@ -89,6 +89,8 @@ fn only_few_rows_are_read_where_shards_compute() {
     run(&task, &Plan::default().count(20));
     let rows = parts.reads.load(Ordering::Relaxed) / DIM;
     assert!(rows < ROWS, "{rows} rows were read");
+    parts.embeddings().check_finite("pool").unwrap();
+    assert_eq!(parts.reads.load(Ordering::Relaxed) / DIM, rows, "finite rows are not read again");
 }
 
 #[test]

@@ -14,8 +14,11 @@ use crate::shard::BLOCK;
 use crate::shard::{PickStep, SecondNumber};
 use crate::{Candidate, Embeddings, Rule};
 
-/// Number of rows whose numbers one thread computes at a time.
+/// Number of rows whose numbers one thread computes at a time, and of few rows, which are rivals or challengers that a draft
+/// waits for.
 const SHARE: usize = 64;
+const FEW: usize = 512;
+const SHARE_OF_FEW: usize = 16;
 
 /// Some rows, and their numbers given all picks.
 #[derive(Clone)]
@@ -52,8 +55,9 @@ impl HotRows {
             return Ok(Self { points: copies, ..Self::none(pool, state) });
         }
         let (data, joint) = (state.data.scanner(), state.joint.as_ref().map(LinearLaw::scanner));
-        numbers.par_chunks_mut(SHARE).enumerate().for_each(|(b, numbers)| {
-            let points = copies.read(b * SHARE..b * SHARE + numbers.len(), dim);
+        let share = if rows.len() <= FEW { SHARE_OF_FEW } else { SHARE };
+        numbers.par_chunks_mut(share).enumerate().for_each(|(b, numbers)| {
+            let points = copies.read(b * share..b * share + numbers.len(), dim);
             let mut found = vec![Variance::ZERO; numbers.len()];
             let mut scan = |law: &Scanner<'_>, to: fn(&mut (Variance, Variance)) -> &mut Variance| {
                 law.scan(&points, &mut found);
