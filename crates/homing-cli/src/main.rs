@@ -6,7 +6,6 @@ mod cache;
 #[cfg(feature = "train")]
 mod data;
 mod demo;
-mod device;
 mod diagnose;
 mod digits;
 #[cfg(feature = "train")]

@@ -109,6 +109,9 @@ impl Options {
         if let Some(error) = cause.downcast_ref::<homing_encode::Error>() {
             return error.phrase(|remedy| self.encoder_words(remedy));
         }
+        if let Some(error) = cause.downcast_ref::<homing_cuda::Error>() {
+            return error.phrase(|remedy| self.device_words(remedy));
+        }
         #[cfg(feature = "label")]
         if let Some(error) = cause.downcast_ref::<homing_label::Error>() {
             return match error {
@@ -238,6 +241,27 @@ impl Options {
         self.fitting(by_options.to_owned(), plain)
     }
 
+    /// Phrases a remedy of a GPU.
+    fn device_words(&self, remedy: homing_cuda::Remedy) -> String {
+        use homing_cuda::Remedy as Cuda;
+        let by_options = match remedy {
+            Cuda::NameDevice => "write `--device cuda:0` or, for several, `--device cuda:0,1`",
+            Cuda::UseCpu => "leave `--device` out to select on the CPU",
+            Cuda::InstallDriverOrUseCpu => "install one, or leave `--device` out to select on the CPU",
+            Cuda::InstallCudaOrUseCpu => {
+                "install CUDA 12 or 13 and add its libraries to LD_LIBRARY_PATH, or leave `--device` out to select on the CPU"
+            }
+            Cuda::UseMoreDevicesOrUseCpu => {
+                "use more devices (`--device cuda:0,1`), or leave `--device` out to select on the CPU"
+            }
+            Cuda::StoreInF32OrUseCpu => "store it in f32, or leave `--device` out to select on the CPU",
+            Cuda::UpdateOrUseCpu => "update the driver and CUDA, or leave `--device` out to select on the CPU",
+            Cuda::RetryOrUseCpu => "select again, or leave `--device` out to select on the CPU",
+            remedy => return remedy.to_string(),
+        };
+        self.fitting(by_options.to_owned(), remedy)
+    }
+
     /// Phrases a remedy of a labelling run.
     #[cfg(feature = "label")]
     fn label_words(&self, remedy: homing_label::Remedy) -> String {
@@ -297,6 +321,7 @@ mod tests {
         examples.extend(homing::Error::examples().into_iter().map(anyhow::Error::new));
         examples.extend(homing_pool::Error::examples().into_iter().map(anyhow::Error::new));
         examples.extend(homing_encode::Error::examples().into_iter().map(anyhow::Error::new));
+        examples.extend(homing_cuda::Error::examples().into_iter().map(anyhow::Error::new));
         #[cfg(feature = "label")]
         examples.extend(homing_label::Error::examples().into_iter().map(anyhow::Error::new));
         #[cfg(feature = "train")]

@@ -4,16 +4,16 @@ mod outcome;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use homing::diagnose::{NothingLearned, nothing_learned};
-use homing::{Plan, Points, RowSource, Selection, Stop, Strategy, TargetSampling, Task, select_with};
+use homing::{Plan, Selection, Stop, Strategy, TargetSampling, Task, select_with};
+use homing_cuda::Carried;
 use homing_pool::{ColumnChoice, Format, Paths, PickFormat, check_picks_writable};
 
 use crate::arguments::{ColumnArguments, EncoderArguments, LimitColumnArguments, ModelArguments, PoolAccess};
-use crate::device::upload;
 use crate::files::{FilePaths, TaskFiles, check_report, located, report_path};
 use crate::refusal::Options;
 use crate::standard_input::InputFile;
@@ -192,15 +192,11 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let kernel = files.kernel(&arguments.model, plan.count)?;
     let mut task = files.task(&arguments.model, &*kernel)?;
     task.costs = files.pool_file.pool.costs();
-    let carried = upload(&arguments.device, &task, &plan)?;
+    let carried = Carried::new(&arguments.device, &task, &plan, None)?;
     let uploading = start.elapsed().saturating_sub(reading);
-    let mut carried_task = task;
-    if let (Some(copy), Points::Embeddings(pool)) = (carried.pool(), task.pool) {
-        carried_task.pool = pool.of_copy(copy as &dyn RowSource)?.into();
-    }
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();
-    let selection = select_with(&carried_task, &plan, |progress| {
+    let selection = select_with(&carried.task(task)?, &plan, |progress| {
         bar.show_pick(progress);
         ControlFlow::Continue(())
     });
@@ -220,13 +216,23 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         note(outcome.times(reporting));
         outcome.places().into_iter().for_each(note);
         warning.into_iter().for_each(note);
-        carried.note(uploading).into_iter().for_each(note);
+        device_note(&carried, uploading).into_iter().for_each(note);
         plan.greedy.guarantee(&task, &plan).into_iter().for_each(note);
     }
     if arguments.verbose {
         note(format_args!("{} passes over the pool, which was {}.", selection.passes, files.pool_file.place()));
     }
     Ok(())
+}
+
+/// Returns a sentence about where the selection ran, if a device was requested.
+fn device_note(carried: &Carried, uploading: Duration) -> Option<String> {
+    match carried {
+        Carried::On { device, .. } => {
+            Some(format!("The passes ran on {device}; the upload took {:.2} s.", uploading.as_secs_f64()))
+        }
+        carried => carried.refusal(),
+    }
 }
 
 /// Returns the format of the picks, which is CSV on standard output, or `None` if they are not written.

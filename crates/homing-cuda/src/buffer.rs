@@ -8,6 +8,10 @@ use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZ
 use crate::real::Real;
 use crate::{Device, Result};
 
+/// Number of bytes from which on an allocation is checked first, to say how much is needed and how much is free. The check
+/// takes longer than a small allocation.
+const LARGE: usize = 64 << 20;
+
 /// Memory that grows when more is asked for.
 pub(crate) struct Buffer<T> {
     device: Arc<Device>,
@@ -31,7 +35,9 @@ impl<T: DeviceRepr + ValidAsZeroBits> Buffer<T> {
         if self.slice.as_ref().is_none_or(|slice| slice.len() < len) {
             self.slice = None;
             let size = len.max(1);
-            self.device.check_room(size * size_of::<T>())?;
+            if size * size_of::<T>() >= LARGE {
+                self.device.check_room(size * size_of::<T>())?;
+            }
             self.slice = Some(self.device.stream.alloc_zeros(size)?);
         }
         Ok(self.at(0))

@@ -1,10 +1,16 @@
 //! A GPU with its stream, its kernels and cuBLAS.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use cudarc::cublas::CudaBlas;
 use cudarc::cublas::sys::{cublasMath_t, cublasSetMathMode};
-use cudarc::driver::{CudaContext, CudaStream, LaunchConfig};
+use cudarc::driver::result::{device, mem_pool};
+use cudarc::driver::sys::CUmemPool_attribute::{
+    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD as RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT as RESERVED,
+    CU_MEMPOOL_ATTR_USED_MEM_CURRENT as USED,
+};
+use cudarc::driver::{CudaContext, CudaStream, DriverError, LaunchConfig};
 
 use crate::error::Library;
 use crate::kernels::Kernels;
@@ -16,6 +22,9 @@ const THREADS: u32 = 256;
 
 /// Blocks of a kernel that runs through all rows.
 const GRID: u32 = 2048;
+
+/// Number of bytes that are kept for the next selection.
+const KEPT_MEMORY: u64 = 2 << 30;
 
 /// A GPU.
 pub struct Device {
@@ -47,8 +56,19 @@ impl Device {
         CudaContext::device_count().map_or(0, |count| count as usize)
     }
 
-    /// Opens a device by its number.
+    /// Opens a device by its number. A process opens each device once.
     pub fn open(index: usize) -> Result<Arc<Self>> {
+        static OPENED: LazyLock<Mutex<HashMap<usize, Arc<Device>>>> = LazyLock::new(Mutex::default);
+        let mut opened = OPENED.lock().expect("no thread panics while it holds the lock");
+        if let Some(device) = opened.get(&index) {
+            return Ok(device.clone());
+        }
+        let device = Self::load(index)?;
+        opened.insert(index, device.clone());
+        Ok(device)
+    }
+
+    fn load(index: usize) -> Result<Arc<Self>> {
         for library in [Library::Driver, Library::Cublas, Library::Nvrtc] {
             if !is_present(library) {
                 return Err(Error::NoLibrary(library));
@@ -64,7 +84,9 @@ impl Device {
         pedantic(&blas)?;
         let (single, double) = (Kernels::load(&context, "float")?, Kernels::load(&context, "double")?);
         let tensor = TensorCores::load(&context)?;
-        Ok(Arc::new(Self { index, context, stream, blas, single, double, tensor, turn: Mutex::new(()) }))
+        let device = Self { index, context, stream, blas, single, double, tensor, turn: Mutex::new(()) };
+        device.keep_memory()?;
+        Ok(Arc::new(device))
     }
 
     /// Opens the devices of a name such as `cuda:0`, or `cuda:0,1` for two.
@@ -108,7 +130,43 @@ impl Device {
     /// Refuses an allocation for which there is no room.
     pub(crate) fn check_room(&self, needed: usize) -> Result<()> {
         let (free, _) = self.context.mem_get_info()?;
+        let free = free + self.kept_memory();
         if needed > free { Err(Error::Memory { needed, free }) } else { Ok(()) }
+    }
+}
+
+impl Device {
+    /// Keeps memory for the next selection instead of returning it to the driver, which takes milliseconds per selection.
+    #[allow(unsafe_code, reason = "cudarc has no safe interface to memory pools")]
+    fn keep_memory(&self) -> Result<()> {
+        if self.context.has_async_alloc() {
+            let mut most = KEPT_MEMORY;
+            // SAFETY: the device is valid, and the attribute is a number of 64 bits.
+            unsafe {
+                let pool = device::get_default_mem_pool(self.context.cu_device())?;
+                mem_pool::set_attribute(pool, RELEASE_THRESHOLD, (&raw mut most).cast())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how many bytes are kept and not in use.
+    #[allow(unsafe_code, reason = "cudarc has no safe interface to memory pools")]
+    fn kept_memory(&self) -> usize {
+        if !self.context.has_async_alloc() {
+            return 0;
+        }
+        let read = |attribute| {
+            let mut bytes = 0u64;
+            // SAFETY: the device is valid, and the attribute is a number of 64 bits.
+            unsafe {
+                let pool = device::get_default_mem_pool(self.context.cu_device())?;
+                mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast())?;
+            }
+            Ok::<u64, DriverError>(bytes)
+        };
+        let kept = |(reserved, used): (u64, u64)| reserved.saturating_sub(used) as usize;
+        read(RESERVED).and_then(|reserved| Ok((reserved, read(USED)?))).map_or(0, kept)
     }
 }
 
@@ -122,7 +180,7 @@ fn pedantic(blas: &CudaBlas) -> Result<()> {
 
 /// Returns whether a library can be loaded.
 #[allow(unsafe_code, reason = "loading a library runs its code")]
-fn is_present(library: Library) -> bool {
+pub(crate) fn is_present(library: Library) -> bool {
     // SAFETY: these are NVIDIA's libraries, whose initialisation has no requirements.
     unsafe {
         match library {

@@ -1,6 +1,6 @@
-// What a shard computes on the device. tests/it/shards.rs of the core states the same in Rust, row by row.
+// What a shard computes on the device. tests/it/shard_model.rs of the core states the same in Rust, row by row.
 //
-// Matrix products come from cuBLAS: `products` holds one column of `stride` entries per functional, and the entry of a row
+// Matrix products come from `tensor.cu` or cuBLAS: `products` holds one column of `stride` entries per functional, and the entry of a row
 // of the block at its position there. One thread works on one row, unless noted otherwise. The kernels are compiled twice,
 // for numbers in f32 and in f64.
 
@@ -242,18 +242,33 @@ extern "C" __global__ void start(Law law, const real* products, i64 stride, int 
     }
 }
 
+// Turns whether rows are open into the decision from which on they are not to be named: never, or the first.
+extern "C" __global__ void open_rows(u8* until, i64 rows) {
+    i64 stride = (i64)gridDim.x * blockDim.x;
+    for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += stride) until[row] = until[row] ? 255 : 0;
+}
+
 // Marks rows that are not to be named from a decision on.
 extern "C" __global__ void set_until(u8* until, const u32* rows, const u8* values, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) until[rows[i]] = values[i];
 }
 
+// Adds a named row to a list, which starts with its length and has room for so many rows.
+__device__ void list_named(u32* list, u32 room, int hit, i64 row) {
+    u32 at = atomicAdd(list, 1u);
+    if (at < room) {
+        list[1 + 2 * at] = (u32)hit;
+        list[2 + 2 * at] = (u32)row;
+    }
+}
+
 // Applies steps to a block of rows, whose first is `first`, stores their numbers at the checkpoints, and notes the first
-// decision that each row may matter to, or 255.
+// decision that each row may matter to, or 255. `counts` holds the number of rows per decision, then their list.
 extern "C" __global__ void verify(Law law, const real* products, i64 stride, int rows, i64 first, i64 all,
                                   const real* norms, real* vars, real* seconds, real* errors, const u8* until,
                                   const Step* steps, int count, int made, const Decision* decisions, int roots,
-                                  double error_per_root, Checkpoints checkpoints, u8* named, u32* counts) {
+                                  double error_per_root, Checkpoints checkpoints, u8* named, u32* counts, u32 room) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows) return;
     products += i;
@@ -301,19 +316,17 @@ extern "C" __global__ void verify(Law law, const real* products, i64 stride, int
     }
     if (law.kind == SQUARES) errors[row] = error;
     named[row] = (u8)hit;
-    if (hit != 255) atomicAdd(&counts[hit], 1u);
+    if (hit != 255) {
+        atomicAdd(&counts[hit], 1u);
+        if (room) list_named(counts + 256, room, hit, row);
+    }
 }
 
 // Lists the rows that were named at a decision before `complete`.
-extern "C" __global__ void collect(const u8* named, i64 rows, int complete, u32* count, u32 room, u32* out) {
+extern "C" __global__ void collect(const u8* named, i64 rows, int complete, u32* list, u32 room) {
     i64 stride = (i64)gridDim.x * blockDim.x;
     for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += stride) {
-        if (named[row] >= complete) continue;
-        u32 at = atomicAdd(count, 1u);
-        if (at < room) {
-            out[2 * at] = named[row];
-            out[2 * at + 1] = (u32)row;
-        }
+        if (named[row] < complete) list_named(list, room, named[row], row);
     }
 }
 
@@ -323,21 +336,30 @@ __device__ u32 ordered(real exact) {
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-// Counts open rows by the 12 leading bits of their keys, or by the 12 bits after a given prefix.
+// The least key of the best rows, found digit by digit, and how many rows are listed.
+struct Bar {
+    u32 prefix;  // the leading 12 bits, then 24
+    u32 above;   // rows with larger digits
+    u32 listed;
+};
+
+__device__ void count_key(u32* own, u32 bits, int digit, const Bar* bar) {
+    if (digit == 0) {
+        atomicAdd(&own[bits >> 20], 1u);
+    } else if (bits >> 20 == bar->prefix) {
+        atomicAdd(&own[bits >> 8 & 0xfff], 1u);
+    }
+}
+
+// Counts open rows by the 12 leading bits of their keys, or by the 12 bits after the bar's.
 extern "C" __global__ void histogram(Law law, const real* vars, const real* seconds, const u8* until, i64 rows,
-                                     int has_prefix, u32 prefix, u32* bins) {
+                                     int digit, const Bar* bar, u32* bins) {
     __shared__ u32 own[4096];
     for (int i = threadIdx.x; i < 4096; i += blockDim.x) own[i] = 0;
     __syncthreads();
     i64 stride = (i64)gridDim.x * blockDim.x;
     for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += stride) {
-        if (!until[row]) continue;
-        u32 bits = ordered(key_of(law, vars[row], law.kind == NONE ? (real)0 : seconds[row]));
-        if (!has_prefix) {
-            atomicAdd(&own[bits >> 20], 1u);
-        } else if (bits >> 20 == prefix) {
-            atomicAdd(&own[bits >> 8 & 0xfff], 1u);
-        }
+        if (until[row]) count_key(own, ordered(key_of(law, vars[row], law.kind == NONE ? (real)0 : seconds[row])), digit, bar);
     }
     __syncthreads();
     for (int i = threadIdx.x; i < 4096; i += blockDim.x) {
@@ -345,19 +367,72 @@ extern "C" __global__ void histogram(Law law, const real* vars, const real* seco
     }
 }
 
-// Lists open rows whose keys' leading 24 bits reach a bar and that are not marked yet, and marks them. At most `room` rows
-// are added to the `before` that are listed.
-extern "C" __global__ void choose(Law law, const real* vars, const real* seconds, const u8* until, i64 rows, u32 bar,
-                                  u8* marks, u32* count, u32 room, u32* out) {
+// The same for keys that are there.
+extern "C" __global__ void histogram_of_keys(const float* keys, int rows, int digit, const Bar* bar, u32* bins) {
+    __shared__ u32 own[4096];
+    for (int i = threadIdx.x; i < 4096; i += blockDim.x) own[i] = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < rows; i += gridDim.x * blockDim.x) {
+        count_key(own, ordered((real)keys[i]), digit, bar);
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < 4096; i += blockDim.x) {
+        if (own[i]) atomicAdd(&bins[i], own[i]);
+    }
+}
+
+// Finds the digit that `count` rows reach, and clears the bins. One block of 256 threads. At most `room` rows are listed so
+// far.
+extern "C" __global__ void reach(u32* bins, u32 count, int digit, u32 room, Bar* bar) {
+    __shared__ u32 sums[256];
+    int first = threadIdx.x * 16;
+    u32 own[16], sum = 0;
+    for (int i = 0; i < 16; ++i) {
+        own[i] = bins[first + i];
+        bins[first + i] = 0;
+        sum += own[i];
+    }
+    u32 above = digit ? bar->above : 0, prefix = digit ? bar->prefix : 0;
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    for (int i = threadIdx.x + 1; i < 256; ++i) above += sums[i];
+    // If there are fewer rows, the digit is zero.
+    if (above < count && (above + sum >= count || threadIdx.x == 0)) {
+        int bin = 15;
+        for (; bin > 0 && above + own[bin] < count; --bin) above += own[bin];
+        bar->prefix = prefix << 12 | (u32)(first + bin);
+        bar->above = above;
+    }
+    if (threadIdx.x == 0 && bar->listed > room) bar->listed = room;
+}
+
+// Lists open rows whose keys' leading 24 bits reach the bar and that are not marked yet, and marks them. At most `room` rows
+// are listed in all.
+extern "C" __global__ void choose(Law law, const real* vars, const real* seconds, const u8* until, i64 rows, Bar* bar,
+                                  u8* marks, u32 room, u32* out) {
+    u32 least = bar->prefix;
     i64 stride = (i64)gridDim.x * blockDim.x;
     for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += stride) {
         if (!until[row] || marks[row]) continue;
         u32 bits = ordered(key_of(law, vars[row], law.kind == NONE ? (real)0 : seconds[row]));
-        if (bits >> 8 < bar) continue;
-        u32 at = atomicAdd(count, 1u);
+        if (bits >> 8 < least) continue;
+        u32 at = atomicAdd(&bar->listed, 1u);
         if (at < room) {
             out[at] = (u32)row;
             marks[row] = 1;
+        }
+    }
+}
+
+// Lists rows whose keys reach the bar, each with its key.
+extern "C" __global__ void list_best(const float* keys, const u32* names, int rows, Bar* bar, u32 room, u32* out) {
+    u32 least = bar->prefix;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < rows; i += gridDim.x * blockDim.x) {
+        if (ordered((real)keys[i]) >> 8 < least) continue;
+        u32 at = atomicAdd(&bar->listed, 1u);
+        if (at < room) {
+            out[2 * at] = names[i];
+            out[2 * at + 1] = __float_as_uint(keys[i]);
         }
     }
 }

@@ -20,6 +20,9 @@ macro_rules! kernels {
         }
 
         impl Kernels {
+            #[cfg(test)]
+            const NAMES: &[&str] = &[$(stringify!($name)),*];
+
             fn of(module: &Arc<CudaModule>) -> Result<Self> {
                 Ok(Self { $($name: module.load_function(stringify!($name))?,)* })
             }
@@ -35,11 +38,15 @@ kernels!(
     convert,
     gather,
     start,
+    open_rows,
     set_until,
     verify,
     collect,
     histogram,
+    histogram_of_keys,
+    reach,
     choose,
+    list_best,
     copy_numbers,
     try_steps,
     generate
@@ -69,17 +76,22 @@ pub(crate) fn compiled<K>(
     {
         return Ok(kernels);
     }
-    let common = [format!("--gpu-architecture={architecture}"), "--std=c++17".into()];
-    let options = CompileOptions { options: [&common[..], options].concat(), ..CompileOptions::default() };
-    let compiled = compile_ptx_with_opts(source, options).map_err(|error| match error {
-        CompileError::CompileError { log, .. } => Error::Compile(log.to_string_lossy().into_owned()),
-        other => Error::Compile(format!("{other:?}")),
-    })?;
+    let compiled = compile(source, &architecture, options)?;
     if let Some(file) = file {
         // Without a cache the kernels are compiled again next time.
         let _ = store(&file, &compiled.to_src());
     }
     kernels_of(&context.load_module(compiled)?)
+}
+
+/// Compiles kernels, which needs no device.
+pub(crate) fn compile(source: &str, architecture: &str, options: &[String]) -> Result<Ptx> {
+    let common = [format!("--gpu-architecture={architecture}"), "--std=c++17".into()];
+    let options = CompileOptions { options: [&common[..], options].concat(), ..CompileOptions::default() };
+    compile_ptx_with_opts(source, options).map_err(|error| match error {
+        CompileError::CompileError { log, .. } => Error::Compile(log.to_string_lossy().into_owned()),
+        other => Error::Compile(format!("{other:?}")),
+    })
 }
 
 /// Returns the file of compiled kernels in the user's cache folder, if there is one.
@@ -96,4 +108,42 @@ fn store(file: &std::path::Path, text: &str) -> std::io::Result<()> {
     let beside = file.with_extension(format!("{}.tmp", std::process::id()));
     fs::write(&beside, text)?;
     fs::rename(beside, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::is_present;
+    use crate::error::Library;
+    use crate::tensor;
+
+    #[test]
+    fn every_kernel_compiles() {
+        if !is_present(Library::Nvrtc) {
+            println!("skipped: NVRTC (libnvrtc) was not found");
+            return;
+        }
+        for architecture in ["compute_80", "compute_90"] {
+            for real in ["float", "double"] {
+                let compiled = compile(SOURCE, architecture, &[format!("-DREAL={real}")]).unwrap().to_src();
+                for name in Kernels::NAMES {
+                    assert!(compiled.contains(&format!(".entry {name}(")), "{name} for {real}");
+                }
+            }
+            let compiled = compile(tensor::SOURCE, architecture, &[]).unwrap().to_src();
+            for name in ["single_2", "half_8", "transformed_single_4", "transformed_half_6"] {
+                assert!(compiled.contains(&format!(".entry {name}(")), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_compiled_is_one_sentence() {
+        if !is_present(Library::Nvrtc) {
+            println!("skipped: NVRTC (libnvrtc) was not found");
+            return;
+        }
+        let error = compile("__global__ void wrong( {", "compute_90", &[]).unwrap_err().to_string();
+        assert!(error.contains("cannot be compiled") && !error.contains('\n'), "{error}");
+    }
 }

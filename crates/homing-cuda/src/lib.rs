@@ -22,6 +22,7 @@
 //! ```
 
 mod buffer;
+mod carried;
 mod device;
 mod error;
 mod kernels;
@@ -34,6 +35,7 @@ mod rows;
 mod shard;
 mod tensor;
 
+pub use carried::{Carried, CpuOnly, runs_on_devices};
 pub use device::Device;
-pub use error::{Error, Library, Result};
+pub use error::{Error, Library, Remedy, Result};
 pub use pool::{DevicePool, Format};

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::buffer::{Buffer, Staging, Values};
 use crate::device::{launch, per_block, through_all};
-use crate::rows::{Rows, Sizes};
+use crate::rows::{Prepared, Rows, Sizes};
 use crate::shard::DeviceShard;
 use crate::{Device, Error, Result};
 
@@ -22,7 +22,7 @@ const UPLOAD: usize = 64 << 20;
 const COPY: usize = 1 << 20;
 
 /// Size of the numbers of a row in a selection, which takes a GiB for blocks in addition.
-const NUMBERS: usize = 68;
+const NUMBERS: usize = 80;
 
 /// Number of rows that were read one by one and are kept, because a pick is read several times.
 const KEPT_ROWS: usize = 4096;
@@ -69,7 +69,8 @@ pub(crate) struct Part {
     pub rows: Range<usize>,
     pub values: Values,
     /// Sizes of the rows as they are stored.
-    pub sizes: Sizes<f32>,
+    pub sizes: Arc<Sizes<f32>>,
+    pub prepared: Mutex<Option<Prepared>>,
 }
 
 impl Part {
@@ -80,8 +81,8 @@ impl Part {
         }
         let survey = Survey { sum: 0.0, least: 0.0, most: 0.0, row: 0 };
         let sizes = Sizes { norms: Buffer::new(device), survey, is_finite: true };
-        let mut part = Self { device: device.clone(), rows, values, sizes };
-        part.sizes = Rows::stored(&part, dim, format).measure(0)?;
+        let mut part = Self { device: device.clone(), rows, values, sizes: Arc::new(sizes), prepared: Mutex::default() };
+        part.sizes = Arc::new(Rows::stored(&part, dim, format).measure(0)?);
         Ok(part)
     }
 }
@@ -125,7 +126,7 @@ impl DevicePool {
                 copy_bytes(pool.values(), rows.start * dim..rows.end * dim, staged);
                 staging.send(rows.len() * dim * size, values, (first - own.start) * dim * size)?;
             }
-            pool.check_read().map_err(|error| Error::Failed(error.to_string()))
+            pool.check_read().map_err(|error| Error::Pool(error.to_string()))
         })
     }
 
@@ -331,11 +332,8 @@ impl RowSource for DevicePool {
 impl Carrier for DevicePool {
     fn survey(&self, transform: Transform<'_>) -> Option<Survey> {
         let of_part = |part: &Part| -> Result<(Survey, bool)> {
-            if transform.is_identity() {
-                return Ok((part.sizes.survey, part.sizes.is_finite));
-            }
             let _turn = part.device.take_turn()?;
-            let (_, sizes) = Rows::transformed::<f32>(part, self.dim, self.format, transform)?;
+            let (_, sizes) = part.read_as(self.dim, self.format, transform)?;
             Ok((sizes.survey, sizes.is_finite))
         };
         let parts = self.parts.iter().filter(|part| !part.rows.is_empty());

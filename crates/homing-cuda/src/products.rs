@@ -169,7 +169,7 @@ mod tests {
             (Transform { offset: Some(offset), to_unit: true }, pool.centered(offset).normalized()),
         ] {
             let part = &held.parts[0];
-            let (rows, _) = Rows::transformed::<f32>(part, dim, held.format(), transform).unwrap();
+            let (rows, _) = part.read_as(dim, held.format(), transform).unwrap();
             for count in [1, 16, 41, 130] {
                 let all = numbers(count * dim, count);
                 let mut products = Products::<f32>::new(device, dim, part.values.at(0));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cudarc::driver::LaunchConfig;
 use homing::shard::{PickStep, Ranked, Ranking, Rival, Trial};
 
 use crate::buffer::Buffer;
@@ -12,8 +13,16 @@ use crate::rows::Rows;
 use crate::shard::{Law, StepNumbers, functionals};
 use crate::{Device, Result};
 
-/// Number of values of a digit of a key, and of digits that decide.
+/// Number of values of a digit of a key, of which two decide.
 const BINS: usize = 4096;
+
+/// Numbers of a bar, which `kernels.cu` states: its leading bits, the rows above it, and the rows that are listed.
+const BAR: usize = 3;
+const LISTED: usize = 2;
+
+/// Launch of a kernel with one block of 256 threads, and of one that runs through the chosen rows.
+const ONE_BLOCK: LaunchConfig = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
+const THROUGH_CHOSEN: LaunchConfig = LaunchConfig { grid_dim: (64, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
 
 /// Number of rivals that are read together with their number.
 const FIRST_RIVALS: usize = 1024;
@@ -26,7 +35,11 @@ pub(crate) struct WarmRows<T> {
     names: Buffer<u32>,
     /// Whether a row is chosen already; all zero between two choices.
     marks: Buffer<u8>,
+    /// All zero between two questions.
     bins: Buffer<u32>,
+    bar: Buffer<u32>,
+    /// A bar, then the best rows with their keys.
+    best: Buffer<u32>,
     points: Buffer<T>,
     vars: Buffer<T>,
     seconds: Buffer<T>,
@@ -43,7 +56,7 @@ pub(crate) struct WarmRows<T> {
 impl<T: Real> WarmRows<T> {
     /// Prepares to choose among rows that start at an address.
     pub fn new(device: &Arc<Device>, dim: usize, address: u64) -> Self {
-        let [names, bins, excluded, rivals] = std::array::from_fn(|_| Buffer::new(device));
+        let [names, bins, bar, best, excluded, rivals] = std::array::from_fn(|_| Buffer::new(device));
         let [points, vars, seconds, history] = std::array::from_fn(|_| Buffer::new(device));
         Self {
             device: device.clone(),
@@ -52,6 +65,8 @@ impl<T: Real> WarmRows<T> {
             names,
             marks: Buffer::new(device),
             bins,
+            bar,
+            best,
             points,
             vars,
             seconds,
@@ -73,76 +88,48 @@ impl<T: Real> WarmRows<T> {
         until: u64,
         all: usize,
     ) -> Result<()> {
-        let most: usize = lists.iter().map(|&(_, count)| 2 * count).sum();
-        let names = self.names.reserve(most.min(all))?;
-        let marks = self.marks.reserve(all)?;
-        let mut chosen = vec![0];
-        let mut total = 0;
+        let most = lists.iter().map(|&(_, count)| 2 * count).sum::<usize>().min(all);
+        let (names, marks) = (self.names.reserve(most)?, self.marks.reserve(all)?);
+        let (bins, bar) = (self.bins.reserve(BINS)?, self.bar.fill(&[0; BAR])?);
+        let (kernels, device, rows) = (T::kernels(&self.device), &self.device, all as i64);
+        let mut room = 0;
         for &(slot, count) in lists.iter().filter(|(_, count)| *count > 0) {
-            let bar = self.bar(law, slots[slot], until, all, count)?;
             let (vars, seconds) = slots[slot];
+            for digit in [0i32, 1] {
+                launch!(device, kernels.histogram, through_all(), law, vars, seconds, until, rows, digit, bar, bins);
+                launch!(device, kernels.reach, ONE_BLOCK, bins, count as u32, digit, room as u32, bar);
+            }
             // Many rows may have the same key as the bar.
-            let room = (total + 2 * count).min(most.min(all)) as u32;
-            chosen[0] = total as u32;
-            let number = self.bins.fill(&chosen)?;
-            let rows = all as i64;
-            launch!(
-                self.device,
-                T::kernels(&self.device).choose,
-                through_all(),
-                law,
-                vars,
-                seconds,
-                until,
-                rows,
-                bar,
-                marks,
-                number,
-                room,
-                names
-            );
-            self.bins.read(&mut chosen)?;
-            total = chosen[0].min(room) as usize;
+            room = (room + 2 * count).min(most);
+            let choose = &kernels.choose;
+            launch!(device, choose, through_all(), law, vars, seconds, until, rows, bar, marks, room as u32, names);
         }
-        self.count = total;
+        let mut found = [0; BAR];
+        self.bar.read(&mut found)?;
+        self.count = (found[LISTED] as usize).min(room);
         Ok(())
     }
 
-    /// Returns the leading 24 bits of the key that `count` open rows reach.
-    fn bar(&mut self, law: Law, (vars, seconds): (u64, u64), until: u64, all: usize, count: usize) -> Result<u32> {
-        let mut prefix = None;
-        let mut above = 0;
-        let mut bins = vec![0; BINS];
-        for _ in 0..2 {
-            bins.fill(0);
-            let address = self.bins.fill(&bins)?;
-            let (has_prefix, value) = (i32::from(prefix.is_some()), prefix.unwrap_or(0u32));
-            let rows = all as i64;
-            launch!(
-                self.device,
-                T::kernels(&self.device).histogram,
-                through_all(),
-                law,
-                vars,
-                seconds,
-                until,
-                rows,
-                has_prefix,
-                value,
-                address
-            );
-            self.bins.read(&mut bins)?;
-            let mut digit = 0;
-            for (bin, &rows) in bins.iter().enumerate().rev() {
-                if above + rows as usize >= count {
-                    digit = bin as u32;
-                    break;
-                }
-                above += rows as usize;
-            }
-            prefix = Some(value << 12 | digit);
+    /// Returns the rows with the largest keys, according to the last steps.
+    fn best(&mut self, count: usize) -> Result<Vec<Ranked>> {
+        let (rows, room) = (self.count as i32, (2 * count).min(self.count));
+        self.best.reserve(BAR + 2 * room)?;
+        let (bins, bar, keys) = (self.bins.reserve(BINS)?, self.best.fill(&[0; BAR])?, self.keys.at(0));
+        let (kernels, device) = (T::kernels(&self.device), &self.device);
+        for digit in [0i32, 1] {
+            launch!(device, kernels.histogram_of_keys, THROUGH_CHOSEN, keys, rows, digit, bar, bins);
+            launch!(device, kernels.reach, ONE_BLOCK, bins, count as u32, digit, 0u32, bar);
         }
-        Ok(prefix.unwrap_or(0))
+        let (names, out, most) = (self.names.at(0), self.best.at(BAR), room as u32);
+        launch!(device, kernels.list_best, THROUGH_CHOSEN, keys, names, rows, bar, most, out);
+        let mut found = vec![0; BAR + 2 * room];
+        self.best.read(&mut found)?;
+        let listed = (found[LISTED] as usize).min(room);
+        let ranked = |pair: &[u32]| Ranked { row: pair[0] as usize, key: f32::from_bits(pair[1]) };
+        let mut best: Vec<Ranked> = found[BAR..].chunks_exact(2).take(listed).map(ranked).collect();
+        best.sort_unstable_by(Ranked::order);
+        best.truncate(count);
+        Ok(best)
     }
 
     /// Copies the vectors and the numbers of the chosen rows.
@@ -220,17 +207,7 @@ impl<T: Real> WarmRows<T> {
             return Ok(Vec::new());
         }
         self.apply(law, (ranking.pending, ranking.after), gamma, 0, &[])?;
-        let (mut keys, mut names) = (vec![0.0; self.count], vec![0; self.count]);
-        self.keys.read(&mut keys)?;
-        self.names.read(&mut names)?;
-        let all = keys.into_iter().zip(names);
-        let mut ranked: Vec<Ranked> = all.map(|(key, row)| Ranked { row: row as usize, key }).collect();
-        if ranking.count < ranked.len() {
-            ranked.select_nth_unstable_by(ranking.count, Ranked::order);
-            ranked.truncate(ranking.count);
-        }
-        ranked.sort_unstable_by(Ranked::order);
-        Ok(ranked)
+        self.best(ranking.count)
     }
 
     /// Applies drafted steps, and returns the rows that would be picked before one of them.

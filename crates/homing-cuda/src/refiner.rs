@@ -30,6 +30,8 @@ pub(crate) struct Refiner {
     points: Buffer<f64>,
     norms: Buffer<f64>,
     weights: Buffer<f64>,
+    /// With the functionals of the start, and with those of the steps.
+    start_products: Products<f64>,
     products: Products<f64>,
     vars: Buffer<f64>,
     seconds: Buffer<f64>,
@@ -56,6 +58,7 @@ impl Refiner {
             points,
             norms,
             weights,
+            start_products: Products::new(device, dim, 0),
             products: Products::new(device, dim, 0),
             vars,
             seconds,
@@ -68,9 +71,12 @@ impl Refiner {
         }
     }
 
-    pub fn start(&mut self, start: &Start<'_>) {
+    pub fn start(&mut self, start: &Start<'_>) -> Result<()> {
         self.start = StartNumbers::of(start, self.dim, self.gamma);
         self.steps.clear();
+        self.start_products.set(self.start.functionals.iter().map(Vec::as_slice))?;
+        self.weights.fill(&self.start.weights)?;
+        Ok(())
     }
 
     /// Returns those of the named rows that may matter to a decision of the pass, with the first such decision.
@@ -110,9 +116,8 @@ impl Refiner {
             (self.vars.reserve(count)?, self.seconds.reserve(count)?, self.errors.reserve(count)?);
 
         let StartNumbers { data, data_is_whole, others, others_are_whole, error, .. } = self.start;
-        self.products.set(self.start.functionals.iter().map(Vec::as_slice))?;
-        let block = self.products.of_rows(points, count)?;
-        let weights = self.weights.fill(&self.start.weights)?;
+        let block = self.start_products.of_rows(points, count)?;
+        let weights = self.weights.at(0);
         let stride = block.stride as i64;
         launch!(
             device,
@@ -170,6 +175,7 @@ impl Refiner {
             checkpoints,
             named,
             counts,
+            0u32,
         );
         let mut found = vec![NEVER; count];
         self.named.read(&mut found)?;

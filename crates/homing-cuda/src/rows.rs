@@ -1,5 +1,7 @@
 //! The rows of a part as a selection reads them.
 
+use std::sync::Arc;
+
 use cudarc::driver::DeviceRepr;
 use homing::shard::{BLOCK, Survey, Transform};
 
@@ -47,15 +49,29 @@ mod layout {
     unsafe impl super::DeviceRepr for super::RowsArgument {}
 }
 
+/// What is done to rows when they are read.
+pub(crate) struct Preparation {
+    /// What is subtracted from each row; without memory if nothing is.
+    offset: Buffer<f64>,
+    /// With what each row is multiplied then; without memory if rows keep their lengths.
+    scales: Buffer<f64>,
+}
+
 /// The rows of a part of a pool, transformed when they are read.
 pub(crate) struct Rows<'p> {
     pub part: &'p Part,
     pub dim: usize,
     pub format: Format,
-    /// What is subtracted from each row; without memory if nothing is.
-    offset: Buffer<f64>,
-    /// With what each row is multiplied then; without memory if rows keep their lengths.
-    scales: Buffer<f64>,
+    preparation: Option<Arc<Preparation>>,
+}
+
+/// How a part was read last, which costs a pass over it to prepare: one selection does so twice, and many of the same rows
+/// follow each other.
+pub(crate) struct Prepared {
+    offset: Option<Vec<f64>>,
+    to_unit: bool,
+    preparation: Arc<Preparation>,
+    sizes: Arc<Sizes<f32>>,
 }
 
 /// ‖φ‖² of every row, and their extremes.
@@ -65,31 +81,50 @@ pub(crate) struct Sizes<T> {
     pub is_finite: bool,
 }
 
-impl<'p> Rows<'p> {
-    /// Reads rows as they are stored.
-    pub fn stored(part: &'p Part, dim: usize, format: Format) -> Self {
-        let [offset, scales] = std::array::from_fn(|_| Buffer::new(&part.device));
-        Self { part, dim, format, offset, scales }
-    }
-
-    /// Transforms rows, and measures them.
-    pub fn transformed<T: Real>(
-        part: &'p Part,
+impl Part {
+    /// Reads rows as a selection does, and returns their sizes.
+    pub fn read_as(
+        &self,
         dim: usize,
         format: Format,
         transform: Transform<'_>,
-    ) -> Result<(Self, Sizes<T>)> {
-        let mut rows = Self::stored(part, dim, format);
-        if let Some(offset) = transform.offset {
-            rows.offset.fill(offset)?;
+    ) -> Result<(Rows<'_>, Arc<Sizes<f32>>)> {
+        let stored = Rows::stored(self, dim, format);
+        if transform.is_identity() {
+            return Ok((stored, self.sizes.clone()));
         }
-        let mut scales = Buffer::new(&part.device);
-        if transform.to_unit {
-            scales.reserve(part.rows.len())?;
+        let mut last = self.prepared.lock().expect("no thread panics while it holds the lock");
+        let is_same =
+            |last: &Prepared| last.offset.as_deref() == transform.offset && last.to_unit == transform.to_unit;
+        if !last.as_ref().is_some_and(is_same) {
+            *last = None;
+            let (mut offset, mut scales) = (Buffer::new(&self.device), Buffer::new(&self.device));
+            if let Some(values) = transform.offset {
+                offset.fill(values)?;
+            }
+            let to = if transform.to_unit { scales.reserve(self.rows.len())? } else { 0 };
+            let unscaled = Preparation { offset, scales: Buffer::new(&self.device) };
+            let rows = Rows { preparation: Some(Arc::new(unscaled)), ..stored };
+            let sizes = Arc::new(rows.measure(to)?);
+            let preparation = rows.preparation.and_then(Arc::into_inner).expect("nobody else has it yet");
+            let preparation = Arc::new(Preparation { scales, ..preparation });
+            let (offset, to_unit) = (transform.offset.map(<[f64]>::to_vec), transform.to_unit);
+            *last = Some(Prepared { offset, to_unit, preparation, sizes });
         }
-        let sizes = rows.measure(scales.at(0))?;
-        rows.scales = scales;
-        Ok((rows, sizes))
+        let Prepared { preparation, sizes, .. } = last.as_ref().expect("it was prepared above");
+        let rows = Rows { preparation: Some(preparation.clone()), ..Rows::stored(self, dim, format) };
+        Ok((rows, sizes.clone()))
+    }
+}
+
+impl<'p> Rows<'p> {
+    /// Reads rows as they are stored.
+    pub fn stored(part: &'p Part, dim: usize, format: Format) -> Self {
+        Self { part, dim, format, preparation: None }
+    }
+
+    fn address(&self, of: impl Fn(&Preparation) -> &Buffer<f64>) -> u64 {
+        self.preparation.as_ref().map_or(0, |preparation| of(preparation).at(0))
     }
 
     pub fn argument(&self) -> RowsArgument {
@@ -97,14 +132,14 @@ impl<'p> Rows<'p> {
             values: self.part.values.at(0),
             format: self.format as i32,
             dim: self.dim as i32,
-            offset: self.offset.at(0),
-            scales: self.scales.at(0),
+            offset: self.address(|preparation| &preparation.offset),
+            scales: self.address(|preparation| &preparation.scales),
         }
     }
 
     /// Returns the address of a row whose numbers can be multiplied in place.
     pub fn in_place<T: Real>(&self, row: usize) -> Option<u64> {
-        let is_stored = T::STORED == Some(self.format) && self.offset.at(0) == 0 && self.scales.at(0) == 0;
+        let is_stored = T::STORED == Some(self.format) && self.preparation.is_none();
         is_stored.then(|| self.part.values.at(row * self.dim * self.format.size()))
     }
 

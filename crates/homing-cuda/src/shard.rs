@@ -16,7 +16,7 @@ use crate::products::Products;
 use crate::ranking::WarmRows;
 use crate::real::Real;
 use crate::refiner::Refiner;
-use crate::rows::Rows;
+use crate::rows::{Rows, Sizes};
 use crate::{Device, Result};
 
 /// The decision from which on a row is not named, if there is none.
@@ -25,8 +25,12 @@ pub(crate) const NEVER: u8 = u8::MAX;
 /// Number of challengers above which f64 costs less: the CPU computes every challenger from scratch.
 const DOUBTFUL: usize = 4096;
 
-/// Number of rows that f32 may name in one pass.
+/// Number of rows that f32 may name in one pass, and of those that are read together with their numbers.
 const NAMED: usize = 1 << 16;
+const FIRST_NAMED: usize = 512;
+
+/// Number of decisions of which a pass counts the named rows.
+const DECISIONS: usize = 256;
 
 /// Number of states of all rows.
 pub(crate) const SLOTS: usize = CHECKPOINTS + 1;
@@ -200,8 +204,8 @@ pub(crate) struct DeviceShard<'a, T: Real> {
     named: Buffer<u8>,
     steps: Buffer<StepNumbers<T>>,
     decisions: Buffer<DecisionNumbers<T>>,
+    /// The number of named rows per decision, then their list, which starts with its length.
     counts: Buffer<u32>,
-    found: Buffer<u32>,
     names: Buffer<u32>,
     marks: Buffer<u8>,
     warm: WarmRows<T>,
@@ -210,20 +214,23 @@ pub(crate) struct DeviceShard<'a, T: Real> {
     /// The drafted steps of the last pass, and its checkpoints.
     drafted: Vec<PickStep>,
     checkpoints: [usize; SLOTS],
-    /// ‖φ‖² of every row, unless they are those of the pool.
-    norms: Option<Buffer<T>>,
+    norms: Norms<T>,
+}
+
+/// ‖φ‖² of every row.
+enum Norms<T> {
+    /// Those that the pool keeps, in f32.
+    OfPool(Arc<Sizes<f32>>),
+    Own(Buffer<T>),
 }
 
 impl<'a, T: Real> DeviceShard<'a, T> {
     pub fn new(pool: &'a DevicePool, part: &'a Part, form: KeyForm, setup: &ShardSetup<'_>) -> Result<Self> {
         let device = part.device.clone();
         let rows = part.rows.len();
-        let (stored, norms) = if T::UNIT == f32::UNIT && setup.transform.is_identity() {
-            (Rows::stored(part, pool.dim, pool.format), None)
-        } else {
-            let (stored, sizes) = Rows::transformed(part, pool.dim, pool.format, setup.transform)?;
-            (stored, Some(sizes.norms))
-        };
+        let (stored, sizes) = part.read_as(pool.dim, pool.format, setup.transform)?;
+        let norms =
+            if T::UNIT == f32::UNIT { Norms::OfPool(sizes) } else { Norms::Own(stored.measure::<T>(0)?.norms) };
         let products = Products::new(&device, pool.dim, part.values.at(0));
         Ok(Self {
             pool,
@@ -239,8 +246,7 @@ impl<'a, T: Real> DeviceShard<'a, T> {
             named: Buffer::zeros(&device, rows)?,
             steps: Buffer::new(&device),
             decisions: Buffer::new(&device),
-            counts: Buffer::new(&device),
-            found: Buffer::zeros(&device, 1 + 2 * NAMED)?,
+            counts: Buffer::zeros(&device, DECISIONS + 1 + 2 * NAMED)?,
             names: Buffer::new(&device),
             marks: Buffer::new(&device),
             warm: WarmRows::new(&device, pool.dim, part.values.at(0)),
@@ -258,7 +264,10 @@ impl<'a, T: Real> DeviceShard<'a, T> {
 
     /// Returns the address of a row's ‖φ‖².
     fn norms(&self, row: usize) -> u64 {
-        self.norms.as_ref().map_or_else(|| self.stored.part.sizes.norms.at(row), |norms| norms.at(row))
+        match &self.norms {
+            Norms::OfPool(sizes) => sizes.norms.at(row),
+            Norms::Own(norms) => norms.at(row),
+        }
     }
 
     fn len(&self) -> usize {
@@ -305,13 +314,13 @@ impl<'a, T: Real> DeviceShard<'a, T> {
         if numbers.kind == SQUARES {
             self.errors.reserve(rows)?;
         }
-        let open: Vec<u8> = start.open.iter().map(|&open| if open { NEVER } else { 0 }).collect();
-        self.until.fill(&open)?;
+        self.until.fill(bytemuck::cast_slice(start.open))?;
+        launch!(self.device, self.kernels().open_rows, through_all(), self.until.at(0), rows as i64);
         let mut room = Buffer::new(&self.device);
         let weights = room.fill(&numbers.weights)?;
         let StartNumbers { data, data_is_whole, others, others_are_whole, error, .. } = numbers;
         if let Some(refiner) = &mut self.refiner {
-            refiner.start(start);
+            refiner.start(start)?;
         }
         self.products.set(numbers.functionals.iter().map(Vec::as_slice))?;
         let (law, device, kernels) = (self.law, &self.device, self.kernels());
@@ -351,8 +360,8 @@ impl<'a, T: Real> DeviceShard<'a, T> {
         let decisions: Vec<DecisionNumbers<T>> =
             pass.decisions.iter().map(|one| DecisionNumbers::of(one.bar, &one.errors)).collect();
         let (steps, decisions) = (self.steps.fill(&steps)?, self.decisions.fill(&decisions)?);
-        let mut counts = vec![0; 256];
-        let count_address = self.counts.fill(&counts)?;
+        let count_address = self.counts.fill(&[0; DECISIONS + 1])?;
+        let room = NAMED as u32;
         let root = pass.root.map_or(&[][..], |root| &root.columns);
         let error = pass.root.map_or(0.0, |root| root.error_per_root(self.gamma));
         let (count, made, roots) = (pass.steps.len() as i32, pass.made as i32, root.len() as i32);
@@ -389,9 +398,11 @@ impl<'a, T: Real> DeviceShard<'a, T> {
                 checkpoints,
                 named,
                 count_address,
+                room,
             );
             Ok(())
         })?;
+        let mut counts = vec![0; DECISIONS + 1 + 2 * FIRST_NAMED];
         self.counts.read(&mut counts)?;
         let most = if self.refiner.is_some() { NAMED } else { CHALLENGERS };
         let mut total = 0;
@@ -400,26 +411,21 @@ impl<'a, T: Real> DeviceShard<'a, T> {
             total <= most
         };
         let complete = counts[..pass.decisions.len()].iter().map(within).take_while(|&within| within).count();
-        let total: u32 = counts[..complete].iter().sum();
-        let mut rows = Vec::new();
-        if total > 0 {
-            let found = self.found.fill(&[0])?;
-            let (room, pairs) = (NAMED as u32, self.found.at(1));
-            launch!(
-                self.device,
-                self.kernels().collect,
-                through_all(),
-                named,
-                all,
-                complete as i32,
-                found,
-                room,
-                pairs
-            );
-            let mut pairs = vec![0; 1 + 2 * total as usize];
-            self.found.read(&mut pairs)?;
-            rows = pairs[1..].chunks_exact(2).map(|pair| (pair[0] as usize, pair[1] as usize)).collect();
+        let mut listed = counts[DECISIONS] as usize;
+        if listed > NAMED {
+            // Rows of later decisions have taken the place of some of these.
+            listed = counts[..complete].iter().sum::<u32>() as usize;
+            self.counts.fill(&[0; DECISIONS + 1])?;
+            let list = self.counts.at(DECISIONS);
+            launch!(self.device, self.kernels().collect, through_all(), named, all, complete as i32, list, room);
         }
+        if listed > FIRST_NAMED {
+            counts.resize(DECISIONS + 1 + 2 * listed, 0);
+            self.counts.read(&mut counts)?;
+        }
+        let pairs = counts[DECISIONS + 1..].chunks_exact(2).take(listed);
+        let mut rows: Vec<(usize, usize)> =
+            pairs.map(|pair| (pair[0] as usize, pair[1] as usize)).filter(|&(t, _)| t < complete).collect();
         self.set_until(&excluded, &vec![NEVER; excluded.len()])?;
         if let Some(refiner) = &mut self.refiner {
             rows = refiner.challengers(self.law, &self.stored, pass, &rows)?;

@@ -10,7 +10,7 @@ use crate::pool::Format;
 use crate::rows::RowsArgument;
 use crate::{Device, Result};
 
-const SOURCE: &str = include_str!("tensor.cu");
+pub(crate) const SOURCE: &str = include_str!("tensor.cu");
 
 /// Numbers of tiles of eight functionals that one block of threads multiplies.
 const TILES: [usize; 4] = [2, 4, 6, 8];
@@ -129,16 +129,22 @@ fn eleven_bits(x: f64) -> f32 {
 /// columns of one functional. The leading parts of both come first.
 pub(crate) fn pack(functionals: &[&[f64]], dim: usize) -> Vec<f32> {
     let layout = Layout::of(functionals.len());
-    let mut packed = Vec::with_capacity(layout.blocks * layout.tiles() * 2 * STEP * dim);
-    for block in 0..layout.blocks {
-        for (slab, step) in (0..dim / SLAB).flat_map(|slab| (0..SLAB / STEP).map(move |step| (slab, step))) {
-            for (tile, lane) in (0..layout.tiles()).flat_map(|tile| (0..STEP * READERS).map(move |lane| (tile, lane))) {
-                let functional = functionals.get((block * layout.tiles() + tile) * STEP + lane / READERS);
-                let column = slab * SLAB + lane % READERS * (SLAB / READERS) + 2 * step;
-                let exact = [0, 1].map(|i| functional.map_or(0.0, |functional| functional[column + i]));
-                let leading = exact.map(eleven_bits);
-                let rest = [0, 1].map(|i| eleven_bits(exact[i] - f64::from(leading[i])));
-                packed.extend([leading, rest].concat());
+    let (tiles, slabs, steps) = (layout.tiles(), dim / SLAB, SLAB / STEP);
+    let mut packed = vec![0.0; layout.blocks * tiles * 2 * STEP * dim];
+    let (mut places, _) = packed.as_chunks_mut::<4>();
+    let lanes = STEP * READERS;
+    for block in functionals.chunks(tiles * STEP) {
+        let own;
+        (own, places) = places.split_at_mut(slabs * steps * tiles * lanes);
+        for (i, functional) in block.iter().enumerate() {
+            let (tile, first_lane) = (i / STEP, i % STEP * READERS);
+            for (at, pair) in functional.as_chunks::<2>().0.iter().enumerate() {
+                // Of each slab, a lane reads eight columns that lie together, two per step.
+                let (slab, reader, step) = (at / (SLAB / 2), at / steps % READERS, at % steps);
+                let leading = pair.map(eleven_bits);
+                let rest = [0, 1].map(|i| eleven_bits(pair[i] - f64::from(leading[i])));
+                own[((slab * steps + step) * tiles + tile) * lanes + first_lane + reader] =
+                    [leading[0], leading[1], rest[0], rest[1]];
             }
         }
     }

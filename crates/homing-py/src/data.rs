@@ -1,15 +1,14 @@
 //! Embeddings that Python holds, read in place.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use bytemuck::cast_slice;
 use half::f16;
 use homing::remote::RemotePool;
 use homing::shard::Carrier;
 use homing::{Embeddings, RowSource, StoredValues};
-use homing_cuda::{Device, DevicePool, Format};
+use homing_cuda::{Carried, Device, DevicePool, Format};
 use homing_pool::{Access, ColumnChoice, Pool, ReadOptions, RowList, embedding_column};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -66,6 +65,8 @@ fn access(name: &Argument<'_, '_>) -> PyResult<Access> {
 #[pyclass(frozen, module = "homing._homing")]
 pub struct Data {
     storage: Storage,
+    /// A copy on devices, with their name, which later selections use again.
+    copy: Mutex<Option<(String, Arc<DevicePool>)>>,
     /// The names of the columns that held the numbers, if they came from a table with named columns.
     named: Option<Vec<String>>,
     #[pyo3(get)]
@@ -76,7 +77,7 @@ pub struct Data {
 
 impl Data {
     fn new(py: Python<'_>, storage: Storage) -> PyResult<Self> {
-        let mut data = Self { storage, named: None, rows: 0, dim: 0 };
+        let mut data = Self { storage, copy: Mutex::default(), named: None, rows: 0, dim: 0 };
         let view = data.view(py)?;
         let (rows, dim) = (view.embeddings()?.rows(), view.embeddings()?.dim());
         drop(view);
@@ -116,6 +117,33 @@ impl Data {
         self.dim
     }
 
+    /// Returns where a selection from this pool runs, if a device is requested. The pool is uploaded once.
+    pub fn carried(
+        &self,
+        py: Python<'_>,
+        device: &str,
+        task: &homing::Task<'_>,
+        plan: &homing::Plan,
+    ) -> PyResult<Carried> {
+        if matches!(self.storage, Storage::Device(_)) {
+            return Ok(Carried::Cpu);
+        }
+        py.detach(|| {
+            let mut copy = self.copy.lock().expect("no thread panics while it holds the lock");
+            let kept = copy.as_ref().filter(|(name, _)| name == device).map(|(_, pool)| pool.clone());
+            if kept.is_none() {
+                // Its memory may be needed for the new copy.
+                *copy = None;
+            }
+            let carried = Carried::new(device, task, plan, kept.as_ref())?;
+            if let Carried::On { pool, .. } = &carried {
+                *copy = Some((device.to_owned(), pool.clone()));
+            }
+            Ok(carried)
+        })
+        .map_err(device_error)
+    }
+
     pub fn file(&self) -> Option<&Pool> {
         if let Storage::File(pool) = &self.storage { Some(pool) } else { None }
     }
@@ -138,18 +166,6 @@ impl Data {
     pub fn place_of(&self, row: usize) -> Option<String> {
         self.file()?.place(row)
     }
-}
-
-/// Returns a GPU, which is opened once per process: its kernels must be loaded.
-fn opened(index: usize) -> homing_cuda::Result<Arc<Device>> {
-    static DEVICES: LazyLock<Mutex<HashMap<usize, Arc<Device>>>> = LazyLock::new(Mutex::default);
-    let mut devices = DEVICES.lock().expect("no thread panics while it holds the lock");
-    if let Some(device) = devices.get(&index) {
-        return Ok(device.clone());
-    }
-    let device = Device::open(index)?;
-    devices.insert(index, device.clone());
-    Ok(device)
 }
 
 /// Borrowed numbers.
@@ -242,7 +258,7 @@ impl Data {
             "float16" => Format::F16,
             _ => Format::Bf16,
         };
-        let device = py.detach(|| opened(device.unwrap_or(0))).map_err(device_error)?;
+        let device = py.detach(|| Device::open(device.unwrap_or(0))).map_err(device_error)?;
         // SAFETY: the protocols by which the package receives the address guarantee that a matrix of this shape and format is
         // there as long as its owner exists, which this object keeps.
         let pool =

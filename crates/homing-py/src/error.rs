@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use homing::Remedy;
+use homing_cuda::Remedy as DeviceRemedy;
 use homing_encode::Remedy as EncodeRemedy;
 use homing_pool::Remedy as PoolRemedy;
 use pyo3::exceptions::{
-    PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError,
+    PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 
@@ -54,7 +56,15 @@ pub fn write_error(path: &Path, error: &homing_pool::Error) -> PyErr {
 
 /// Converts an error of a device.
 pub fn device_error(error: homing_cuda::Error) -> PyErr {
-    PyRuntimeError::new_err(error.to_string())
+    let sentence = error.phrase(device_words);
+    match error {
+        homing_cuda::Error::Name(_) | homing_cuda::Error::Inexact | homing_cuda::Error::TooManyRows(_) => {
+            PyValueError::new_err(sentence)
+        }
+        homing_cuda::Error::Memory { .. } | homing_cuda::Error::OutOfMemory => PyMemoryError::new_err(sentence),
+        homing_cuda::Error::Pool(_) => PyOSError::new_err(sentence),
+        _ => PyRuntimeError::new_err(sentence),
+    }
 }
 
 /// Converts an error from rendering a page.
@@ -124,6 +134,27 @@ fn encoder_words(remedy: EncodeRemedy) -> String {
     words.to_owned()
 }
 
+/// Phrases a remedy of a GPU.
+fn device_words(remedy: DeviceRemedy) -> String {
+    let words = match remedy {
+        DeviceRemedy::NameDevice => "give 'cuda:0' or, for several, 'cuda:0,1' as `device`",
+        DeviceRemedy::UseCpu => "use the CPU: leave `device` out, or copy arrays to memory",
+        DeviceRemedy::InstallDriverOrUseCpu => {
+            "install one, or use the CPU: leave `device` out, or copy arrays to memory"
+        }
+        DeviceRemedy::InstallCudaOrUseCpu => {
+            "install CUDA 12 or 13 (such as nvidia-cuda-nvrtc and nvidia-cublas from PyPI) and add its libraries to \
+             LD_LIBRARY_PATH, or use the CPU"
+        }
+        DeviceRemedy::UseMoreDevicesOrUseCpu => "give several devices ('cuda:0,1') as `device`, or use the CPU",
+        DeviceRemedy::StoreInF32OrUseCpu => "convert it to float32, or leave `device` out",
+        DeviceRemedy::UpdateOrUseCpu => "update the driver and CUDA, or use the CPU",
+        DeviceRemedy::RetryOrUseCpu => "try again, or use the CPU",
+        remedy => return remedy.to_string(),
+    };
+    words.to_owned()
+}
+
 /// Returns the sentence of every error of the libraries as Python shows it, for the tests.
 #[pyfunction]
 #[pyo3(name = "_refusals")]
@@ -133,5 +164,6 @@ pub fn refusals() -> Vec<String> {
         |error: &homing_encode::Error| !matches!(error, homing_encode::Error::Pool(_) | homing_encode::Error::Data(_));
     let encoders = homing_encode::Error::examples().into_iter().filter(own).map(|error| error.phrase(encoder_words));
     let pools = homing_pool::Error::examples().into_iter().map(|error| error.phrase(pool_words));
-    core.chain(pools).chain(encoders).collect()
+    let devices = homing_cuda::Error::examples().into_iter().map(|error| error.phrase(device_words));
+    core.chain(pools).chain(encoders).chain(devices).collect()
 }

@@ -1,11 +1,15 @@
 //! Chooses rows.
 
+use std::ffi::CString;
 use std::time::Instant;
 
 use homing::{Interrupt, Pick};
+use homing_cuda::Carried;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::error::core_error;
 use crate::run::run;
 use crate::selection::Selection;
 use crate::settings::Settings;
@@ -38,7 +42,7 @@ pub fn select(
     settings: &Bound<'_, PyDict>,
     made: Vec<(usize, f64)>,
 ) -> PyResult<Selection> {
-    let Settings { mut plan, threads, progress, .. } = Settings::read(settings)?;
+    let Settings { mut plan, threads, progress, device, .. } = Settings::read(settings)?;
     plan.quotas = task.get().quotas().to_vec();
     let interrupt = Interrupt::default();
     let mut on_pick = progress.map(|progress| {
@@ -48,14 +52,24 @@ pub fn select(
             Ok(!matches!(answer.extract::<bool>(), Ok(false)))
         }
     });
-    let (selection, seconds, guarantee) = task.get().with(py, &interrupt, plan.count, |task| {
+    let py_task = task.get();
+    let (selection, seconds, guarantee) = py_task.with(py, &interrupt, plan.count, |task| {
         let on_pick = on_pick.as_mut().map(|call| call as &mut dyn FnMut(Pick) -> PyResult<bool>);
+        let given = task;
+        let carried = match &device {
+            Some(device) => py_task.pool().carried(py, device, &given, &plan)?,
+            None => Carried::Cpu,
+        };
+        if let Some(sentence) = carried.refusal() {
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(sentence)?, 3)?;
+        }
+        let task = carried.task(given).map_err(core_error)?;
         let (selection, time) = run(py, threads, &interrupt, on_pick, |report| {
             let start = Instant::now();
             let selection = homing::resume_with(&task, &plan, &made, |progress| report(progress.pick))?;
             Ok((selection, start.elapsed()))
         })?;
-        Ok((selection, time.as_secs_f64(), plan.greedy.guarantee(&task, &plan)))
+        Ok((selection, time.as_secs_f64(), plan.greedy.guarantee(&given, &plan)))
     })?;
     Ok(Selection { core: selection, plan, task, seconds, guarantee })
 }

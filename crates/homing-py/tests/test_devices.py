@@ -103,3 +103,40 @@ def test_selectors_and_retrievers_read_tensors_on_a_gpu():
     assert str(found[0]) == str(found[1])
     # Memory that somebody else owns stays as it is.
     assert torch.equal(on_gpu.cpu(), pool)
+
+
+def test_wrong_names_and_missing_devices_are_one_sentence():
+    with pytest.raises(ValueError, match=r"^\"gpu\" is not a device; give 'cuda:0' or, for several, 'cuda:0,1' as `device`$"):
+        homing.select(POOL, POOL[:2], n=1, device="gpu")
+    if not _has_gpu():
+        with pytest.raises(RuntimeError, match=r"^there is no NVIDIA [^\n]*`device`[^\n]*$"):
+            homing.select(POOL, POOL[:2], n=1, device="cuda:0")
+
+
+def test_device_cpu_and_auto_choose_from_small_pools_on_the_cpu():
+    want = homing.select(POOL, POOL[:2], n=5)
+    for device in (None, "cpu", "auto"):
+        assert homing.select(POOL, POOL[:2], n=5, device=device).indices.tolist() == want.indices.tolist()
+    with pytest.raises(TypeError, match="device"):
+        homing.Retriever(POOL, device="cuda:0")
+
+
+@pytest.mark.parametrize("rule", ["itl", "vtl", "uncertainty"])
+def test_a_pool_in_memory_is_uploaded_to_the_device(rule):
+    if not _has_gpu():
+        pytest.skip("there is no GPU, or torch is not installed")
+    pool = np.random.default_rng(5).standard_normal((20_000, 64)).astype(np.float32)
+    targets = None if rule == "uncertainty" else pool[:4] + 0.1
+    here = homing.select(pool, targets, 30, rule)
+    there = homing.select(pool, targets, 30, rule, device="cuda:0")
+    assert here.indices.tolist() == there.indices.tolist()
+    selector = homing.Selector(pool, rule, device="cuda:0")
+    batches = [selector.next_batch(targets, 10).indices.tolist() for _ in range(3)]
+    assert sum(batches, []) == homing.select(pool, targets, 30, rule, picks_per_round=10).indices.tolist()
+
+
+def test_a_rule_of_the_cpu_says_so():
+    if not _has_gpu():
+        pytest.skip("there is no GPU, or torch is not installed")
+    with pytest.warns(UserWarning, match="cuda:0 was not used, because this rule runs on the CPU only"):
+        homing.select(POOL, POOL[:2], n=3, rule="nearest-each", device="cuda:0")

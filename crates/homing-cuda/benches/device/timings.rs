@@ -7,7 +7,7 @@ use homing::{Embeddings, Noise, Plan, Selection, Task, select};
 use homing_cuda::{Device, DevicePool, Format};
 
 use crate::check::{as_read, download};
-use crate::timed::{QUESTIONS, Timed};
+use crate::timed::Timed;
 
 const DIM: usize = 512;
 const TARGETS: usize = 30;
@@ -81,20 +81,16 @@ pub fn selections(device: &Arc<Device>, kind: &Pool) {
         let again = select(&task(timed.embeddings(DIM)), &plan).map(|selection| selection.rows());
         let whole = clock.elapsed().as_secs_f64();
         assert_eq!(again, Ok(last.rows()));
-        let (spent, challengers) = *timed.spent.lock().expect("no thread panics");
-        let parts: Vec<String> =
-            QUESTIONS.iter().zip(spent).map(|(name, (s, n))| format!("{name} {:.1} ms/{n}", 1e3 * s)).collect();
+        let (parts, sum) = timed.report();
         println!(
-            "{} {rule} {count} ρ²={noise}{}: {:.4} s (first {warm_up:.4}), {} passes, {} probes | {:.1} ms: {}, {challengers} challengers, \
-             coordinator {:.1} ms",
+            "{} {rule} {count} ρ²={noise}{}: {:.4} s (first {warm_up:.4}), {} passes, {} probes | {:.1} ms: {parts}, coordinator {:.1} ms",
             kind.name,
             if is_prepared { ", prepared" } else { "" },
             seconds[seconds.len() / 2],
             last.passes,
             last.probes,
             1e3 * whole,
-            parts.join(", "),
-            1e3 * (whole - spent.iter().map(|(s, _)| s).sum::<f64>()),
+            1e3 * (whole - sum),
         );
     }
 }

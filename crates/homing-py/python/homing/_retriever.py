@@ -21,7 +21,11 @@ from homing._settings import Settings, check
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_ELSEWHERE = {"progress": "it shows no progress", "earlier_picks": "it answers every query independently"}
+_ELSEWHERE = {
+    "progress": "it shows no progress",
+    "earlier_picks": "it answers every query independently",
+    "device": "give the index as a tensor on the GPU",
+}
 """Settings of :func:`homing.select` that a Retriever does not take."""
 
 _BLOCK = 1 << 26
@@ -67,7 +71,7 @@ class Retriever:
     also_opposite
         Whether to include the rows nearest to the negated query, whose labels tell as much. This needs inner products.
     settings
-        The keys of :class:`homing.Settings`, without `progress` and `earlier_picks`; `threads` is the number of queries that
+        The keys of :class:`homing.Settings`, without `progress`, `earlier_picks` and `device`; `threads` is the number of queries that
         :meth:`batch_search` answers at once.
 
     A retriever keeps no state between queries, so threads may share it.

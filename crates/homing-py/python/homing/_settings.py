@@ -129,6 +129,10 @@ class Settings(TypedDict, total=False):
         :attr:`Selection.guarantee` says what they still guarantee.
     engine
         The algorithm: ``auto``, ``plain`` or ``speculative``. All make the same picks.
+    device
+        Where the passes over the pool run: ``cpu``, ``cuda:0`` or another NVIDIA GPU, several (``cuda:0,1``), or ``auto``, which
+        uses the first GPU for pools of at least a gibibyte that fit into its memory. The pool is uploaded once, and a
+        :class:`Selector` keeps it there. A pool that is on a GPU already is used where it is.
     earlier_picks
         Number of picks that earlier calls have made, if this call continues them. :class:`Selector` counts them for you.
     """
@@ -145,6 +149,7 @@ class Settings(TypedDict, total=False):
     repeat: bool
     greedy: str
     engine: str
+    device: str | None
     earlier_picks: int
 
 

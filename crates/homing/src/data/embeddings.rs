@@ -413,6 +413,7 @@ impl<'a> Embeddings<'a> {
     /// Returns an error that names the first row with a NaN or an infinity, if there is one.
     pub fn check_finite(&self, what: &'static str) -> Result<()> {
         if let Some(carrier) = self.carrier() {
+            // A carrier measures only finite rows.
             if carrier.survey(self.transform).is_some() {
                 return Ok(());
             }

@@ -160,8 +160,38 @@ impl LinearLaw {
 
     pub fn var(&self, x: &[f64]) -> Variance {
         let (coordinates, rest) = self.split(x);
+        self.after_steps(x, self.base_var(&coordinates, &rest))
+    }
+
+    /// Returns Var f_x under the base, of the parts of φ.
+    fn base_var(&self, coordinates: &[f64], rest: &[f64]) -> f64 {
         let along: f64 = coordinates.iter().zip(&self.shrink).map(|(c, shrink)| c * c * shrink).sum();
-        self.after_steps(x, norm_sq(&rest) + along)
+        norm_sq(rest) + along
+    }
+
+    /// Returns Var f_x and Σφ, which have most of their terms in common.
+    pub fn var_and_functional(&self, x: &[f64]) -> (Variance, Vec<f64>) {
+        let (coordinates, mut weights) = self.split(x);
+        let base = self.base_var(&coordinates, &weights);
+        let value = pulp::Arch::new().dispatch(|| {
+            for (j, (c, shrink)) in coordinates.iter().zip(&self.shrink).enumerate() {
+                axpy(c * shrink, self.column(j), &mut weights);
+            }
+            self.steps.iter().fold(base, |v, step| {
+                let g = dot(&step.weights, x);
+                axpy(-g / step.total, &step.weights, &mut weights);
+                v - g * g / step.total
+            })
+        });
+        (Variance { value, scale: base }, weights)
+    }
+
+    /// Returns the law after the first `count` steps since `before`, from which this law comes; `None` if the steps have been
+    /// folded since.
+    pub fn cut(&self, before: &Self, count: usize) -> Option<Self> {
+        let len = before.steps.len() + count;
+        let is_later = Arc::ptr_eq(&self.basis, &before.basis) && len <= self.steps.len();
+        is_later.then(|| Self { steps: self.steps[..len].to_vec(), ..before.clone() })
     }
 
     /// Returns Var f_x. Folds the steps into the base first if they have lost its digits.
@@ -191,29 +221,18 @@ impl LinearLaw {
         }
     }
 
+    /// Computes the variances of a block of rows from scratch.
     pub fn scan_vars(&self, rows: &[f64], out: &mut [Variance]) {
-        let coordinates = project(rows, (*self.basis).as_ref());
-        let steps = matrix(self.dim, self.steps.len(), |i, j| self.steps[j].weights[i]);
-        let covs = project(rows, steps.as_ref());
-        for (i, (x, out)) in rows.chunks_exact(self.dim).zip(out).enumerate() {
-            let whole = norm_sq(x);
-            let (mut inside, mut along) = (0.0, 0.0);
-            for (j, shrink) in self.shrink.iter().enumerate() {
-                let sq = coordinates[(i, j)] * coordinates[(i, j)];
-                inside += sq;
-                along += sq * shrink;
-            }
-            // Most rows lie well outside the span. For the others, the rest is computed explicitly instead of by
-            // subtraction.
-            let everything = self.shrink.len() == self.dim;
-            *out = if everything || whole - inside > 1e-3 * whole || self.shrink.is_empty() {
-                let base = if everything { along } else { whole - inside + along };
-                let taken: f64 = (0..self.steps.len()).map(|j| covs[(i, j)].powi(2) / self.steps[j].total).sum();
-                Variance { value: base - taken, scale: base }
-            } else {
-                self.var(x)
-            };
+        self.scanner().scan(rows, out);
+    }
+
+    /// Prepares to compute the variances of several blocks of rows.
+    pub fn scanner(&self) -> Scanner<'_> {
+        let mut steps = zeros(self.dim, self.steps.len());
+        for (j, step) in self.steps.iter().enumerate() {
+            steps.col_as_slice_mut(j).copy_from_slice(&step.weights);
         }
+        Scanner { law: self, steps }
     }
 
     pub fn scan(&self, weights: &[f64], rows: &[f64], out: &mut [f64]) {
@@ -232,6 +251,40 @@ impl LinearLaw {
         }
         let (directions, sizes) = right_singular(&columns, self.dim);
         directions.into_iter().zip(sizes).map(|(direction, s)| direction.into_iter().map(|v| v * s).collect()).collect()
+    }
+}
+
+/// Computes the variances of blocks of rows from scratch.
+pub(crate) struct Scanner<'l> {
+    law: &'l LinearLaw,
+    /// The functionals of the steps, one per column.
+    steps: Mat<f64>,
+}
+
+impl Scanner<'_> {
+    pub fn scan(&self, rows: &[f64], out: &mut [Variance]) {
+        let Self { law, steps } = self;
+        let coordinates = project(rows, (*law.basis).as_ref());
+        let covs = project(rows, steps.as_ref());
+        for (i, (x, out)) in rows.chunks_exact(law.dim).zip(out).enumerate() {
+            let whole = norm_sq(x);
+            let (mut inside, mut along) = (0.0, 0.0);
+            for (j, shrink) in law.shrink.iter().enumerate() {
+                let sq = coordinates[(i, j)] * coordinates[(i, j)];
+                inside += sq;
+                along += sq * shrink;
+            }
+            // Most rows lie well outside the span. For the others, the rest is computed explicitly instead of by
+            // subtraction.
+            let everything = law.shrink.len() == law.dim;
+            *out = if everything || whole - inside > 1e-3 * whole || law.shrink.is_empty() {
+                let base = if everything { along } else { whole - inside + along };
+                let taken: f64 = (0..law.steps.len()).map(|j| covs[(i, j)].powi(2) / law.steps[j].total).sum();
+                Variance { value: base - taken, scale: base }
+            } else {
+                law.var(x)
+            };
+        }
     }
 }
 
@@ -297,6 +350,23 @@ mod tests {
                 assert!((a - b).abs() < 1e-13);
             }
         }
+    }
+
+    #[test]
+    fn a_variance_and_its_functional_are_those_that_are_computed_apart() {
+        let mut law = LinearLaw::prior(3);
+        law.observe_all(&[1.0, 2.0, 0.5, 0.3, 0.0, -1.0], &[0.1, 0.0]);
+        let before = law.clone();
+        for x in [[0.2, -1.0, 0.4], [1.0, 1.0, 1.0], [0.5, 0.25, -2.0]] {
+            let (var, weights) = law.var_and_functional(&x);
+            assert_eq!(var.value, law.var(&x).value);
+            assert_eq!(var.scale, law.var(&x).scale);
+            assert_eq!(weights, law.functional(&[(1.0, &x)]));
+            law.push(&x, weights, 0.2, var.value + 0.2);
+        }
+        let cut = law.cut(&before, 2).unwrap();
+        assert_eq!(cut.steps.len(), 2);
+        assert!(law.rebase() && law.cut(&before, 1).is_none());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::Kernel;
 use crate::base::algebra::matrix;
 use dual::DualFunctional;
 pub(crate) use dual::DualLaw;
-pub(crate) use linear::{LinearLaw, condense};
+pub(crate) use linear::{LinearLaw, Scanner, condense};
 
 /// Share of its original value below which a variance has lost its significant digits by subtraction: 16 ulp of the
 /// original value are then 10⁻⁶ of the remainder.
@@ -143,15 +143,33 @@ impl<'a> Law<'a> {
     /// Conditions on a noisy observation of f_x. Returns the functional f_x and Var f_x + ρ² before the observation.
     pub fn observe(&mut self, x: &[f64], noise_var: f64) -> (Functional, f64) {
         match self {
-            Law::Linear(law) => {
-                let total = law.sound_var(x) + noise_var;
-                let weights = law.functional(&[(1.0, x)]);
-                law.push(x, weights.clone(), noise_var, total);
-                (Functional::Linear(weights), total)
+            Law::Linear(_) => {
+                let (functional, _, total) = self.observe_with_var(x, noise_var);
+                (functional, total)
             }
             Law::Dual(law) => {
                 let (functional, total) = law.observe(x, noise_var);
                 (Functional::Dual(functional), total)
+            }
+        }
+    }
+
+    /// Conditions as [`observe`](Self::observe) does, and returns the functional f_x with Var f_x and Var f_x + ρ² before.
+    pub fn observe_with_var(&mut self, x: &[f64], noise_var: f64) -> (Functional, f64, f64) {
+        match self {
+            Law::Linear(law) => {
+                let (mut var, mut weights) = law.var_and_functional(x);
+                if var.is_lost() && law.rebase() {
+                    (var, weights) = law.var_and_functional(x);
+                }
+                let var = var.value.max(0.0);
+                law.push(x, weights.clone(), noise_var, var + noise_var);
+                (Functional::Linear(weights), var, var + noise_var)
+            }
+            Law::Dual(law) => {
+                let var = law.var(x);
+                let (functional, total) = law.observe(x, noise_var);
+                (Functional::Dual(functional), var, total)
             }
         }
     }

@@ -37,16 +37,14 @@ impl<'a> Ledger<'a> {
     pub fn gain(&mut self, x: &[f64], noise_var: f64) -> f64 {
         let before = self.data.var(x);
         let after = self.joint.as_mut().map_or(0.0, |joint| joint.var(x));
-        (0.5 * ((before - after) / (after + noise_var)).ln_1p()).max(0.0)
+        gain_of(before, after, noise_var)
     }
 
     /// Conditions on an observation of x.
     pub fn observe(&mut self, x: &[f64], noise_var: f64) {
-        self.information += self.gain(x, noise_var);
-        let (functional, total) = self.data.observe(x, noise_var);
-        if let Some(joint) = &mut self.joint {
-            joint.observe(x, noise_var);
-        }
+        let (functional, before, total) = self.data.observe_with_var(x, noise_var);
+        let after = self.joint.as_mut().map_or(0.0, |joint| joint.observe_with_var(x, noise_var).1);
+        self.information += gain_of(before, after, noise_var);
         if let Some(targets) = &mut self.targets {
             let covs = targets.covs(&self.data, &functional);
             targets.observe(&covs, total, &mut self.data);
@@ -82,6 +80,11 @@ impl<'a> Ledger<'a> {
     pub fn target_vars(&self) -> Vec<f64> {
         self.targets.iter().flat_map(|targets| &targets.vars).map(|var| var.value).collect()
     }
+}
+
+/// Returns the information of an observation in nats, from the variances of f_x without and with the targets.
+fn gain_of(before: f64, after: f64, noise_var: f64) -> f64 {
+    (0.5 * ((before - after) / (after + noise_var)).ln_1p()).max(0.0)
 }
 
 /// Returns the law given the targets as well.

@@ -22,6 +22,7 @@ mod paper;
 mod picks;
 mod reference;
 mod remote;
+mod shard_model;
 mod shards;
 mod sources;
 mod target_spaces;

@@ -9,13 +9,16 @@ use crate::base::algebra::dot;
 use crate::data::copies::RowCopies;
 use crate::engine::numbers::{candidate, lower_squares, lower_variance};
 use crate::engine::order::{ScoredRow, winner};
-use crate::law::{LOST, LinearLaw, Variance};
+use crate::law::{LOST, LinearLaw, Scanner, Variance};
 use crate::shard::BLOCK;
 use crate::shard::{PickStep, SecondNumber};
 use crate::{Candidate, Embeddings, Rule};
 
-/// Number of rows whose numbers one thread computes at a time.
+/// Number of rows whose numbers one thread computes at a time, and of few rows, which are rivals or challengers that a draft
+/// waits for.
 const SHARE: usize = 64;
+const FEW: usize = 512;
+const SHARE_OF_FEW: usize = 16;
 
 /// Some rows, and their numbers given all picks.
 #[derive(Clone)]
@@ -48,15 +51,20 @@ impl HotRows {
         let root = state.square_root().map_or_else(Vec::new, |root| root.columns);
         let copies = RowCopies::gather(pool.into(), rows);
         let mut numbers = vec![(Variance::ZERO, Variance::ZERO); rows.len()];
-        numbers.par_chunks_mut(SHARE).enumerate().for_each(|(b, numbers)| {
-            let points = copies.read(b * SHARE..b * SHARE + numbers.len(), dim);
+        if rows.is_empty() {
+            return Ok(Self { points: copies, ..Self::none(pool, state) });
+        }
+        let (data, joint) = (state.data.scanner(), state.joint.as_ref().map(LinearLaw::scanner));
+        let share = if rows.len() <= FEW { SHARE_OF_FEW } else { SHARE };
+        numbers.par_chunks_mut(share).enumerate().for_each(|(b, numbers)| {
+            let points = copies.read(b * share..b * share + numbers.len(), dim);
             let mut found = vec![Variance::ZERO; numbers.len()];
-            let mut scan = |law: &LinearLaw, to: fn(&mut (Variance, Variance)) -> &mut Variance| {
-                law.scan_vars(&points, &mut found);
+            let mut scan = |law: &Scanner<'_>, to: fn(&mut (Variance, Variance)) -> &mut Variance| {
+                law.scan(&points, &mut found);
                 numbers.iter_mut().zip(&found).for_each(|(number, found)| *to(number) = *found);
             };
-            scan(&state.data, |(var, _)| var);
-            if let Some(joint) = &state.joint {
+            scan(&data, |(var, _)| var);
+            if let Some(joint) = &joint {
                 scan(joint, |(_, second)| second);
             }
             if !root.is_empty() {
@@ -126,6 +134,12 @@ impl HotRows {
 
     pub fn rows(&self) -> &[usize] {
         &self.rows
+    }
+
+    /// Returns a row, from its copy if there is one.
+    pub fn point(&self, pool: Embeddings<'_>, row: usize) -> Vec<f64> {
+        let at = self.rows.iter().position(|&own| own == row);
+        at.map_or_else(|| pool.row(row), |at| self.points.read(at..at + 1, pool.dim()))
     }
 
     /// Returns the numbers without their scales.

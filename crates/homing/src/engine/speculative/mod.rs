@@ -241,7 +241,7 @@ impl<'a> LinearSpeculator<'a> {
             for step in &steps[agreed..] {
                 self.open[step.row] = true;
             }
-            self.state = self.replay(&self.state, &steps[..agreed])?;
+            self.state = self.replay((&self.state, &after_draft), &steps[..agreed])?;
             if let Some(values) = values.get(agreed) {
                 hot.restore(values, self.pool.dim());
             }
@@ -252,7 +252,7 @@ impl<'a> LinearSpeculator<'a> {
         self.ready.extend(steps[..agreed].iter().map(|step| (step.row, step.score)));
         self.taken.extend(steps[..agreed].iter().map(|step| step.row));
         if let Some(winner) = winner {
-            let step = self.state.observe(self.pool, winner)?;
+            let step = self.state.observe(&self.pool.row(winner.row), winner)?;
             self.take(step)?;
         }
         let made = agreed + usize::from(winner.is_some());
@@ -295,7 +295,7 @@ impl<'a> LinearSpeculator<'a> {
                 draft.hot.standardise(draft.state.standardised().as_deref());
                 let best = draft.hot.best(self.pool.dim(), self.rule, draft.state.noise_var, |row| self.open[row])?;
                 let Some(best) = best else { break };
-                let step = draft.state.observe(self.pool, best)?;
+                let step = draft.state.observe(&draft.hot.point(self.pool, best.row), best)?;
                 self.open[step.row] = false;
                 draft.values.push(draft.hot.values());
                 draft.hot.apply(&step, |row| self.open[row])?;
@@ -310,7 +310,7 @@ impl<'a> LinearSpeculator<'a> {
             let rivals = self.cold.try_steps(trial, draft.state.standardised().as_deref(), &excluded);
             if let Some(Rivals { at, rows }) = rivals {
                 tried += at;
-                draft.state = self.replay(&before, &draft.steps[tried - at..tried])?;
+                draft.state = self.replay((&before, &draft.state), &draft.steps[tried - at..tried])?;
                 for step in draft.steps.drain(tried..) {
                     self.open[step.row] = true;
                 }
@@ -326,11 +326,18 @@ impl<'a> LinearSpeculator<'a> {
         Ok(draft)
     }
 
-    /// Returns the state after the first picks of a draft.
-    fn replay(&self, before: &SelectionState, steps: &[PickStep]) -> Result<SelectionState, PrecisionLoss> {
+    /// Returns the state after the first picks of a draft, given the states before and after it.
+    fn replay(
+        &self,
+        (before, after): (&SelectionState, &SelectionState),
+        steps: &[PickStep],
+    ) -> Result<SelectionState, PrecisionLoss> {
+        if let Some(state) = after.cut(before, steps) {
+            return Ok(state);
+        }
         let mut state = before.clone();
         for step in steps {
-            state.observe(self.pool, step.scored())?;
+            state.observe(&self.pool.row(step.row), step.scored())?;
         }
         Ok(state)
     }
@@ -377,7 +384,7 @@ impl<'a> LinearSpeculator<'a> {
         let Some(best) = HotRows::best_of_all(self.pool, self.rule, &self.state, &self.open)? else {
             return Ok(());
         };
-        let step = self.state.observe(self.pool, best)?;
+        let step = self.state.observe(&self.pool.row(best.row), best)?;
         self.passes += 1;
         self.take(step)?;
         self.choose_hot()

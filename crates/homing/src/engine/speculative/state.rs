@@ -7,7 +7,7 @@ use crate::engine::order::ScoredRow;
 use crate::law::targets::Targets;
 use crate::law::{Law, LinearLaw, condense};
 use crate::shard::{PickStep, SecondNumber, SquareRoot};
-use crate::{Embeddings, Wants};
+use crate::Wants;
 
 impl PickStep {
     pub(crate) fn scored(&self) -> ScoredRow {
@@ -65,27 +65,25 @@ impl SelectionState {
         Some(SquareRoot { columns, norm_sq })
     }
 
-    /// Conditions on a chosen row, and returns the step.
+    /// Conditions on a chosen row `x`, and returns the step.
     pub fn observe(
         &mut self,
-        pool: Embeddings<'_>,
+        x: &[f64],
         ScoredRow { row, key, score }: ScoredRow,
     ) -> Result<PickStep, PrecisionLoss> {
-        let x = &pool.row(row)[..];
         let (standardised, target_var) = (self.standardised(), self.target_var());
-        let var = self.data.var(x);
+        let (var, weights) = self.data.var_and_functional(x);
         if var.is_lost() {
             return Err(PrecisionLoss);
         }
         let total = var.value + self.noise_var;
-        let weights = self.data.functional(&[(1.0, x)]);
         let mut second = standardised.map_or(SecondNumber::None, |weights| SecondNumber::Standardised { weights });
         if let Some(joint) = &mut self.joint {
-            let var = joint.var(x);
+            let (var, weights) = joint.var_and_functional(x);
             if var.is_lost() {
                 return Err(PrecisionLoss);
             }
-            let (total, weights) = (var.value + self.noise_var, joint.functional(&[(1.0, x)]));
+            let total = var.value + self.noise_var;
             joint.push(x, weights.clone(), self.noise_var, total);
             second = SecondNumber::Joint { weights, total };
         }
@@ -105,6 +103,23 @@ impl SelectionState {
         }
         self.data.push(x, weights.clone(), self.noise_var, total);
         Ok(PickStep { row, key, score, data: weights, total, var: var.value, target_var, second })
+    }
+
+    /// Returns the state after the first `steps` that led from `before` to this state; `None` if the laws have been folded
+    /// since.
+    pub fn cut(&self, before: &Self, steps: &[PickStep]) -> Option<Self> {
+        let joint = match (&self.joint, &before.joint) {
+            (Some(joint), Some(before)) => Some(joint.cut(before, steps.len())?),
+            _ => None,
+        };
+        let mut state = Self { data: self.data.cut(&before.data, steps.len())?, joint, ..before.clone() };
+        if let Some(targets) = state.targets.as_mut().filter(|_| before.wants.sq_cov || before.wants.std_cov) {
+            for step in steps {
+                let covs: Vec<f64> = targets.iter().map(|a| dot(a, &step.data)).collect();
+                targets.vars.iter_mut().zip(covs).for_each(|(var, c)| lower_variance(var, c, step.total));
+            }
+        }
+        Some(state)
     }
 
     /// Brings the laws into their shortest form.

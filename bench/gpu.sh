@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Checks and measures choosing on a GPU, in less than five minutes: `bench/gpu.sh` on a machine with an NVIDIA GPU.
+#
+# `bench/gpu.sh build` makes target/gpu beforehand, on a machine with a Rust toolchain. The folder needs no toolchain to run,
+# so it can be carried to another machine. Results are printed as they come, the most important first, and written to
+# target/gpu/results, or to $OUT if it is set. PyTorch is optional.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+built=target/gpu
+
+build() {
+  set -e
+  mkdir -p "$built/homing"
+  cargo build --release -p homing-cli --no-default-features
+  cp target/release/homing "$built/command"
+  cargo build --release -p homing-py
+  cp crates/homing-py/python/homing/*.py "$built/homing/"
+  cp target/release/lib_homing.so "$built/homing/_homing.abi3.so"
+  program() {
+    cargo "${@:2}" --message-format=json |
+      sed -n 's/.*"target":{[^}]*"name":"'"$1"'".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+  }
+  cp "$(program device build --release -p homing-cuda --bench device)" "$built/device"
+  cp "$(program homing_cuda test --release -p homing-cuda --lib --no-run)" "$built/unit"
+  strip "$built/command" "$built/device" "$built/unit" "$built/homing/_homing.abi3.so"
+  du -sh "$built"
+}
+
+if [ "${1-}" = build ]; then
+  build
+  exit
+fi
+if [ ! -x "$built/device" ]; then
+  echo "$built is missing; run \`bench/gpu.sh build\` first" >&2
+  exit 1
+fi
+out=${OUT:-$built/results}
+mkdir -p "$out"
+log=$out/gpu.log
+: > "$log"
+failed=0
+
+# Runs a step within a number of seconds.
+step() {
+  local title=$1 seconds=$2 start=$SECONDS
+  shift 2
+  echo "== $title" | tee -a "$log"
+  timeout -k 2 "$seconds" "$@" 2>&1 | tee -a "$log"
+  local code=${PIPESTATUS[0]}
+  if [ "$code" = 124 ] || [ "$code" = 137 ]; then
+    echo "   (cut after $seconds s)" | tee -a "$log"
+  elif [ "$code" != 0 ]; then
+    failed=1
+    echo "FAILED with $code: $title" | tee -a "$log"
+  fi
+  echo "   ($((SECONDS - start)) s)" | tee -a "$log"
+}
+
+python=${PYTHON:-python3}
+export PYTHONPATH=$built${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1
+if ! ldconfig -p | grep -q libcublas && [ -d /usr/local/cuda/lib64 ]; then
+  export LD_LIBRARY_PATH=/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+
+step "machine" 20 sh -c 'nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; nproc; date -u'
+step "products stay within their bounds" 60 "$built/unit" products --nocapture
+step "the command and Python" 70 "$python" bench/gpu.py "$built/command"
+step "1M and 10M random rows" 45 "$built/device" 1m random
+step "one pass per pick in PyTorch, and a scan" 60 "$python" crates/homing-cuda/benches/torch_loop.py 1m 10m 50m
+step "picks equal those of the CPU" 75 "$built/device" check
+step "50M rows in bf16" 50 "$built/device" 50m
+step "10M clustered rows" 40 "$built/device" 10m
+step "upload" 20 "$built/device" upload
+[ "$failed" = 0 ] && echo "all steps passed" | tee -a "$log"
+exit "$failed"
