@@ -35,7 +35,7 @@ fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     assert!(names.iter().all(|name| !name.starts_with('.')), "{names:?}");
     let results = fs::read_to_string(run.join("results.csv")).unwrap();
     assert_eq!(results.lines().count(), 1 + 3 * 2 * 5);
-    assert!(results.starts_with("rule,seed,round,picks,accuracy,task_share,information\n"), "{results}");
+    assert!(results.starts_with("rule,seed,round,picks,accuracy,task_share,information,mean_var\n"), "{results}");
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("Learning curves") && page.contains("png;base64,"));
     // The same folder is refused the second time, and stays unchanged.
