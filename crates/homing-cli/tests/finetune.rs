@@ -310,3 +310,81 @@ fn targets_need_no_labels_and_one_process_is_at_work() {
     let output = homing().args(["finetune", "--resume", &run]).output().unwrap();
     assert!(said(&output).contains("have changed since the run started"), "{}", said(&output));
 }
+
+/// Random picks do not depend on the targets. So where the tests are the same, the accuracies are too.
+#[test]
+fn with_a_reserve_all_numbers_of_targets_are_tested_on_the_same_examples() {
+    let folder = tempfile::tempdir().unwrap();
+    let accuracies = |name: &str, options: &[&str]| {
+        let run = folder.path().join(name);
+        let usual = ["finetune", "digits", "--task", "3,6,9", "--rounds", "3", "--epochs", "3", "--rule", "random"];
+        let output =
+            homing().args(usual).args(["--against", "none", "--quiet", "--run"]).arg(&run).args(options).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let results = fs::read_to_string(run.join("results.csv")).unwrap();
+        results.lines().skip(1).map(|row| row.split(',').nth(4).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let few = accuracies("few", &["--target-count", "5", "--target-reserve", "30"]);
+    assert_eq!(accuracies("many", &["--target-count", "30", "--target-reserve", "30"]), few);
+    assert_eq!(accuracies("many-alone", &["--target-count", "30"]), few);
+    assert_ne!(accuracies("few-alone", &["--target-count", "5"]), few);
+    let output = homing()
+        .args([
+            "finetune",
+            "digits",
+            "--task",
+            "3,6,9",
+            "--target-count",
+            "9",
+            "--target-reserve",
+            "8",
+            "--run",
+            "none",
+        ])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let text = said(&output);
+    assert!(text.contains("8 held-out examples") && text.contains("choose another --target-reserve"), "{text}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn the_accuracy_may_be_that_of_the_examples_that_choose_the_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let output = homing()
+        .args(["finetune", "digits", "--task", "3,6,9", "--rounds", "4", "--picks-per-round", "5", "--test-on-valid"])
+        .args(["--keep-last-best", "--against", "none", "--quiet", "--run"])
+        .arg(&run)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    for round in 1..=4 {
+        let record = fs::read(run.join(format!("itl-0/rounds/{round:04}.json"))).unwrap();
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+        let kept = record["curve"]["kept"].as_u64().unwrap() as usize;
+        let epochs = record["curve"]["epochs"].as_array().unwrap();
+        assert_eq!(record["accuracy"], epochs[kept - 1]["valid"]);
+        let best = epochs.iter().map(|epoch| epoch["valid"].as_f64().unwrap()).fold(0.0, f64::max);
+        assert_eq!(record["accuracy"].as_f64(), Some(best));
+    }
+    let refused = homing()
+        .args([
+            "finetune",
+            "digits",
+            "--task",
+            "3,6,9",
+            "--valid-count",
+            "0",
+            "--test-on-valid",
+            "--epochs",
+            "1",
+            "--run",
+        ])
+        .arg(folder.path().join("none"))
+        .output()
+        .unwrap();
+    assert!(said(&refused).contains("give --valid-count 1 or more"), "{}", said(&refused));
+}
