@@ -157,6 +157,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             "loss gradients consist of embeddings and probabilities, which .npy cannot hold; give --out a .safetensors file"
         );
     }
+    if kind == EmbeddingKind::LogitGradient {
+        bail!(
+            "gradients of logits are only for `homing finetune`, because no other command has their kernel; use loss-gradient"
+        );
+    }
     let options = source.options(arguments.labels.as_deref())?;
     if let (Some(path), None) = (&arguments.labels, &options.labels) {
         bail!("{} names rows by id or index; give --labels a file with one label per row of the data", path.display());

@@ -119,7 +119,10 @@ fn bad_input_gets_one_sentence() {
     folder.write("typo.toml", &plan(&format!("{line}picks-per-rond = 3\n"), ""));
     folder.refuses("experiment run typo.toml", &["--picks-per-rond", "'--picks-per-round'"]);
     folder.write("like.toml", &format!("title = \"t\"\nlike = \"imagenet\"\n{line}"));
-    folder.refuses("experiment run like.toml", &["\"imagenet\"", "mnist or cifar"]);
+    folder.refuses(
+        "experiment run like.toml",
+        &["\"imagenet\"", "use mnist, cifar, authors-mnist, authors-cifar or authors-head"],
+    );
     folder.write("empty.toml", &format!("title = \"t\"\n{line}"));
     folder.refuses("experiment run empty.toml", &["empty.toml", "data = "]);
 }
@@ -227,9 +230,39 @@ fn committed_verdicts_follow_from_committed_results() {
             continue;
         }
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if name.ends_with("-classes") {
+            continue;
+        }
         let said = Folder::new().succeeds(&format!("experiment compare {name} --out {}", results.display()));
         assert_eq!(said, fs::read_to_string(path.with_extension("txt")).unwrap(), "{name}");
         compared += 1;
     }
     assert!(compared > 0);
+    let said = Folder::new().succeeds(&format!("experiment verdicts --out {}", results.display()));
+    assert_eq!(said, fs::read_to_string(results.join("verdicts.txt")).unwrap());
+    Folder::new().refuses("experiment verdicts", &["holds no results of a built-in experiment", "--out"]);
+}
+
+/// Returns the number in the last column of each row.
+fn counts(csv: &str) -> Vec<usize> {
+    csv.lines().skip(1).map(|row| row.rsplit(',').next().unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn an_experiment_counts_the_picks_of_each_class() {
+    let folder = Folder::new();
+    let rows: String =
+        (0..60).map(|i| format!("{i},{},{}\n", i % 7, if i % 2 == 0 { "even" } else { "odd" })).collect();
+    folder.write("data.csv", &format!("x,y,label\n{rows}"));
+    folder.write(
+        "mine.toml",
+        "title = \"Mine\"\ndata = [\"data.csv\"]\nseeds = 2\n[arguments]\nrounds = 3\npicks-per-round = 2\ntask = \"even,odd\"\n[[lines]]\nname = \"A\"\nrule = \"random\"\n",
+    );
+    folder.succeeds("experiment run mine.toml --quiet");
+    let table = fs::read_to_string(folder.path("results/mine-classes.csv")).unwrap();
+    assert!(table.starts_with("line,value,seed,class,picks\n"), "{table}");
+    assert_eq!(counts(&table).iter().sum::<usize>(), 2 * 3 * 2, "{table}");
+    let rounds = fs::read_to_string(folder.path("results/mine.csv")).unwrap();
+    let at = rounds.lines().next().unwrap().split(',').position(|name| name == "mean_var").unwrap();
+    assert!(rounds.lines().skip(1).all(|row| row.split(',').nth(at).unwrap().parse::<f64>().unwrap() > 0.0));
 }

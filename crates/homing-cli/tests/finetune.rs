@@ -35,7 +35,7 @@ fn a_run_is_a_folder_with_plan_rounds_networks_results_and_a_page() {
     assert!(names.iter().all(|name| !name.starts_with('.')), "{names:?}");
     let results = fs::read_to_string(run.join("results.csv")).unwrap();
     assert_eq!(results.lines().count(), 1 + 3 * 2 * 5);
-    assert!(results.starts_with("rule,seed,round,picks,accuracy,task_share,information\n"), "{results}");
+    assert!(results.starts_with("rule,seed,round,picks,accuracy,task_share,information,mean_var\n"), "{results}");
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("Learning curves") && page.contains("png;base64,"));
     // The same folder is refused the second time, and stays unchanged.
@@ -309,4 +309,82 @@ fn targets_need_no_labels_and_one_process_is_at_work() {
     fs::write(&pool, table(60, true).replacen("even", "odd", 1)).unwrap();
     let output = homing().args(["finetune", "--resume", &run]).output().unwrap();
     assert!(said(&output).contains("have changed since the run started"), "{}", said(&output));
+}
+
+/// Random picks do not depend on the targets. So where the tests are the same, the accuracies are too.
+#[test]
+fn with_a_reserve_all_numbers_of_targets_are_tested_on_the_same_examples() {
+    let folder = tempfile::tempdir().unwrap();
+    let accuracies = |name: &str, options: &[&str]| {
+        let run = folder.path().join(name);
+        let usual = ["finetune", "digits", "--task", "3,6,9", "--rounds", "3", "--epochs", "3", "--rule", "random"];
+        let output =
+            homing().args(usual).args(["--against", "none", "--quiet", "--run"]).arg(&run).args(options).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let results = fs::read_to_string(run.join("results.csv")).unwrap();
+        results.lines().skip(1).map(|row| row.split(',').nth(4).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let few = accuracies("few", &["--target-count", "5", "--target-reserve", "30"]);
+    assert_eq!(accuracies("many", &["--target-count", "30", "--target-reserve", "30"]), few);
+    assert_eq!(accuracies("many-alone", &["--target-count", "30"]), few);
+    assert_ne!(accuracies("few-alone", &["--target-count", "5"]), few);
+    let output = homing()
+        .args([
+            "finetune",
+            "digits",
+            "--task",
+            "3,6,9",
+            "--target-count",
+            "9",
+            "--target-reserve",
+            "8",
+            "--run",
+            "none",
+        ])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let text = said(&output);
+    assert!(text.contains("8 held-out examples") && text.contains("choose another --target-reserve"), "{text}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn the_accuracy_may_be_that_of_the_examples_that_choose_the_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let output = homing()
+        .args(["finetune", "digits", "--task", "3,6,9", "--rounds", "4", "--picks-per-round", "5", "--test-on-valid"])
+        .args(["--keep-last-best", "--against", "none", "--quiet", "--run"])
+        .arg(&run)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    for round in 1..=4 {
+        let record = fs::read(run.join(format!("itl-0/rounds/{round:04}.json"))).unwrap();
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+        let kept = record["curve"]["kept"].as_u64().unwrap() as usize;
+        let epochs = record["curve"]["epochs"].as_array().unwrap();
+        assert_eq!(record["accuracy"], epochs[kept - 1]["valid"]);
+        let best = epochs.iter().map(|epoch| epoch["valid"].as_f64().unwrap()).fold(0.0, f64::max);
+        assert_eq!(record["accuracy"].as_f64(), Some(best));
+    }
+    let refused = homing()
+        .args([
+            "finetune",
+            "digits",
+            "--task",
+            "3,6,9",
+            "--valid-count",
+            "0",
+            "--test-on-valid",
+            "--epochs",
+            "1",
+            "--run",
+        ])
+        .arg(folder.path().join("none"))
+        .output()
+        .unwrap();
+    assert!(said(&refused).contains("give --valid-count 1 or more"), "{}", said(&refused));
 }

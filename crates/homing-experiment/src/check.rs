@@ -174,17 +174,27 @@ fn check_line(line: &ExperimentLine) -> Result<()> {
 fn check_claim(claim: &Claim, series: &[SeriesName]) -> Result<()> {
     let says = &claim.says;
     let known: Vec<String> = series.iter().map(SeriesName::label).collect();
-    let named = claim.higher.iter().chain(&claim.lower).chain(claim.same.iter().flatten());
+    let pairs = [&claim.same, &claim.gap, &claim.than].into_iter().flatten().flatten();
+    let named = claim.higher.iter().chain(&claim.lower).chain(pairs);
     if let Some(unknown) = named.into_iter().find(|name| !known.contains(*name)) {
         let near: Vec<String> =
             known.iter().filter(|label| label.starts_with(&format!("{unknown}, "))).cloned().collect();
         let choices = if near.is_empty() { known.join("\", \"") } else { near.join("\" or \"") };
         refuse!("correct the name", "the claim {says:?} names {unknown:?}, but the series are called \"{choices}\"");
     }
-    if claim.same.is_some() == claim.higher.is_some() || claim.higher.is_some() == claim.lower.is_empty() {
-        refuse!("write one of the two", "the claim {says:?} needs either higher and lower, or same");
+    if claim.every && claim.lower.len() < 2 {
+        refuse!("leave it out", "the claim {says:?} says every, but names fewer than two lower lines");
     }
-    let compares_itself = claim.same.as_ref().is_some_and(|[one, other]| one == other)
+    let forms = [claim.same.is_some(), claim.higher.is_some(), claim.gap.is_some()];
+    let halves = claim.higher.is_some() == claim.lower.is_empty() || claim.gap.is_some() != claim.than.is_some();
+    if forms.into_iter().filter(|&form| form).count() != 1 || halves {
+        refuse!("write one of the three", "the claim {says:?} needs either higher and lower, or same, or gap and than");
+    }
+    let is_twice = |pair: &Option<[String; 2]>| pair.as_ref().is_some_and(|[one, other]| one == other);
+    let compares_itself = is_twice(&claim.same)
+        || is_twice(&claim.gap)
+        || is_twice(&claim.than)
+        || claim.gap.is_some() && claim.gap == claim.than
         || claim.higher.as_ref().is_some_and(|higher| claim.lower.contains(higher));
     if compares_itself {
         refuse!("name two lines", "the claim {says:?} compares a line with itself");

@@ -1,5 +1,7 @@
 //! Tests of the paper's claims on the results, seed by seed.
 
+use std::collections::BTreeMap;
+
 use homing_train::mean_and_error;
 use puruspe::betai;
 
@@ -7,7 +9,7 @@ use crate::experiment::{Claim, Experiment, SeriesName};
 use crate::table::ResultTable;
 
 /// Significance level: a claim holds if its p-value is below it.
-const LEVEL: f64 = 0.05;
+pub const LEVEL: f64 = 0.05;
 
 /// Result of testing a claim.
 pub struct Verdict<'a> {
@@ -36,11 +38,18 @@ pub fn verdicts<'a>(experiment: &'a Experiment, table: &ResultTable) -> Vec<Verd
     let find = |name: &String| {
         series.iter().find(|series| series.label() == *name).expect("the check of the experiment found every series")
     };
-    let differences = |claim: &Claim, high: &String, low: &String| differences(table, claim, find(high), find(low));
+    let by_seed = |claim: &Claim, high: &String, low: &String| differences(table, claim, find(high), find(low));
+    let differences =
+        |claim: &Claim, high: &String, low: &String| by_seed(claim, high, low).into_values().collect::<Vec<f64>>();
     let verdict = |claim: &'a Claim| match claim {
         Claim { same: Some([one, other]), within, .. } => {
             let pairs = differences(claim, one, other);
             Verdict { claim, difference: mean_and_error(&pairs), p: p_same(&pairs, 100.0 * within) }
+        }
+        Claim { gap: Some([high, low]), than: Some([other_high, other_low]), within, .. } => {
+            let (gap, other) = (by_seed(claim, high, low), by_seed(claim, other_high, other_low));
+            let pairs: Vec<f64> = gap.iter().filter_map(|(seed, gap)| Some(gap - other.get(seed)?)).collect();
+            Verdict { claim, difference: mean_and_error(&pairs), p: p_above(&pairs, -100.0 * within) }
         }
         Claim { higher: Some(high), lower, within, .. } if lower.len() == 1 => {
             let pairs = differences(claim, high, &lower[0]);
@@ -49,7 +58,8 @@ pub fn verdicts<'a>(experiment: &'a Experiment, table: &ResultTable) -> Vec<Verd
         Claim { higher: Some(high), lower, .. } => {
             let each: Option<Vec<f64>> =
                 lower.iter().map(|low| p_above(&differences(claim, high, low), -100.0 * claim.within)).collect();
-            Verdict { claim, difference: None, p: each.and_then(p_most) }
+            let joined = if claim.every { p_every } else { p_most };
+            Verdict { claim, difference: None, p: each.and_then(joined) }
         }
         _ => Verdict { claim, difference: None, p: None },
     };
@@ -57,9 +67,9 @@ pub fn verdicts<'a>(experiment: &'a Experiment, table: &ResultTable) -> Vec<Verd
 }
 
 /// Returns `high` − `claim.times` · `low` in percentage points, for the seeds that both have.
-fn differences(table: &ResultTable, claim: &Claim, high: &SeriesName, low: &SeriesName) -> Vec<f64> {
+fn differences(table: &ResultTable, claim: &Claim, high: &SeriesName, low: &SeriesName) -> BTreeMap<u64, f64> {
     let (high, low) = (table.by_seed(high, claim.of, claim.when), table.by_seed(low, claim.of, claim.when));
-    high.iter().filter_map(|(seed, value)| Some(100.0 * (value - claim.times * low.get(seed)?))).collect()
+    high.iter().filter_map(|(&seed, value)| Some((seed, 100.0 * (value - claim.times * low.get(&seed)?)))).collect()
 }
 
 /// One-sided paired t-test: returns the probability of a mean at least this far above `floor` if the true mean is `floor`.
@@ -81,6 +91,30 @@ fn p_above(pairs: &[f64], floor: f64) -> Option<f64> {
 fn p_same(pairs: &[f64], margin: f64) -> Option<f64> {
     let below: Vec<f64> = pairs.iter().map(|pair| -pair).collect();
     Some(p_above(pairs, -margin)?.max(p_above(&below, -margin)?))
+}
+
+/// Tests whether all hypotheses are true: the intersection-union test, whose p-value is the largest.
+fn p_every(each: Vec<f64>) -> Option<f64> {
+    each.into_iter().max_by(f64::total_cmp)
+}
+
+/// Adjusts p-values of a family of claims for their number (Holm, 1979). If all claims with an adjusted p-value below 0.05 are
+/// accepted, the probability that any of them is false is at most 0.05. The order of the claims stays.
+///
+/// ```
+/// let adjusted = homing_experiment::holm(&[0.01, 0.04, 0.03]);
+/// assert_eq!(adjusted, [0.03, 0.06, 0.06]);
+/// ```
+pub fn holm(family: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..family.len()).collect();
+    order.sort_by(|&one, &two| family[one].total_cmp(&family[two]));
+    let mut adjusted = vec![0.0; family.len()];
+    let mut largest = 0f64;
+    for (rank, claim) in order.into_iter().enumerate() {
+        largest = largest.max((family.len() - rank) as f64 * family[claim]).min(1.0);
+        adjusted[claim] = largest;
+    }
+    adjusted
 }
 
 /// Tests whether more than half of the hypotheses are true, with a partial conjunction test (Benjamini and Heller, 2008).
@@ -109,6 +143,21 @@ mod tests {
         let near = [0.1, -0.1, 0.2, -0.2, 0.05];
         assert!(p_same(&near, 2.0).unwrap() < 1e-4 && p_same(&near, 0.01).unwrap() > 0.3);
         assert!(p_same(&[5.0, 5.1, 4.9, 5.2], 2.0).unwrap() > 0.99);
+    }
+
+    /// Reference: statsmodels.stats.multitest.multipletests([0.01, 0.02, 0.015, 0.5, 0.001], method="holm")[1].
+    #[test]
+    fn holm_is_that_of_statsmodels() {
+        let adjusted = holm(&[0.01, 0.02, 0.015, 0.5, 0.001]);
+        for (got, want) in adjusted.iter().zip([0.04, 0.045, 0.045, 0.5, 0.005]) {
+            assert!((got - want).abs() < 1e-12, "{adjusted:?}");
+        }
+        assert_eq!(holm(&[]), [0f64; 0]);
+    }
+
+    #[test]
+    fn a_claim_about_every_line_is_as_doubtful_as_its_weakest_part() {
+        assert_eq!(p_every(vec![0.01, 0.2, 0.03]), Some(0.2));
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub struct Experiment {
     /// Figure or table of the paper; empty if the paper has none.
     #[serde(default)]
     pub paper: String,
+    /// Whether the claims are ours, because the paper does not make them.
+    #[serde(default)]
+    pub beyond: bool,
     /// Name of built-in settings that the experiment extends.
     pub(crate) like: Option<String>,
     /// Possible names of the data in the data folder; the first that exists is used.
@@ -75,11 +78,18 @@ pub struct Claim {
     pub says: String,
     /// Series that is higher than `lower`, or lower by less than `within`.
     pub higher: Option<String>,
-    /// Series that are lower; if there are several, more than half of them.
+    /// Series that are lower; if there are several, more than half of them, or each with `every`.
     #[serde(default)]
     pub lower: Vec<String>,
+    /// Whether the claim is about every one of several lower series.
+    #[serde(default)]
+    pub every: bool,
     /// Two series that differ by at most `within`.
     pub same: Option<[String; 2]>,
+    /// Two series whose difference is larger than that of the two series in `than`.
+    pub gap: Option<[String; 2]>,
+    /// The other two series.
+    pub than: Option<[String; 2]>,
     /// Margin, as a share.
     #[serde(default)]
     pub within: f64,
@@ -92,6 +102,9 @@ pub struct Claim {
     /// Rounds that the claim is about.
     #[serde(default)]
     pub when: Period,
+    /// Whether the claim is ours, because the paper does not make it.
+    #[serde(default)]
+    pub beyond: bool,
 }
 
 impl Claim {
@@ -169,6 +182,11 @@ impl Experiment {
     /// Returns the title and its place in the paper.
     pub fn caption(&self) -> String {
         if self.paper.is_empty() { self.title.clone() } else { format!("{} ({} of the paper)", self.title, self.paper) }
+    }
+
+    /// Returns whether the paper makes a claim of the experiment. These claims are the family for [`holm`](crate::holm).
+    pub fn is_of_paper(&self, claim: &Claim) -> bool {
+        !(self.paper.is_empty() || self.beyond || claim.beyond)
     }
 
     /// Returns the experiment with other numbers of seeds and rounds.

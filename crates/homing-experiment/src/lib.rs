@@ -12,6 +12,7 @@
 mod cells;
 mod check;
 mod claims;
+mod classes;
 mod draw;
 mod error;
 mod experiment;
@@ -22,7 +23,8 @@ mod table;
 
 pub use cells::{GridCell, cells};
 pub use check::{MOST_CELLS, MOST_ROUNDS};
-pub use claims::{Verdict, verdicts};
+pub use claims::{LEVEL, Verdict, holm, verdicts};
+pub use classes::ClassTable;
 pub use draw::draw;
 pub use error::{Error, Remedy, Result};
 pub use experiment::{Claim, Experiment, ExperimentLine, Figure, Period, QuickVersion, SeriesName};

@@ -23,7 +23,13 @@ impl SharedSettings {
         let text = match name {
             "mnist" => include_str!("../../../experiments/settings/mnist.toml"),
             "cifar" => include_str!("../../../experiments/settings/cifar.toml"),
-            _ => return Err(Fault::new(format!("like = {name:?} is unknown"), "use mnist or cifar")),
+            "authors-mnist" => include_str!("../../../experiments/settings/authors-mnist.toml"),
+            "authors-cifar" => include_str!("../../../experiments/settings/authors-cifar.toml"),
+            "authors-head" => include_str!("../../../experiments/settings/authors-head.toml"),
+            _ => {
+                let remedy = "use mnist, cifar, authors-mnist, authors-cifar or authors-head";
+                return Err(Fault::new(format!("like = {name:?} is unknown"), remedy));
+            }
         };
         Ok(toml::from_str(text).expect("the built-in settings are valid"))
     }

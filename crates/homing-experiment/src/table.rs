@@ -36,6 +36,9 @@ pub struct ResultRow {
     pub accuracy: Option<f64>,
     /// Share of the picks that belong to the task.
     pub task_share: Option<f64>,
+    /// Mean of k(x, x) over the candidates of the round; older tables do not have it.
+    #[serde(default)]
+    pub mean_var: Option<f64>,
     /// Seconds for choosing.
     pub choosing_seconds: Option<f64>,
     /// Seconds for learning.
@@ -51,6 +54,8 @@ struct ResultRecord {
     picks: usize,
     accuracy: Option<f64>,
     task_share: Option<f64>,
+    #[serde(default)]
+    mean_var: Option<f64>,
 }
 
 /// A row of the `times.csv` that `homing finetune` writes.
@@ -136,6 +141,17 @@ impl ResultTable {
         mean_and_error(&self.by_seed(series, figure, when).into_values().collect::<Vec<_>>())
     }
 
+    /// Returns the mean of k(x, x) over the candidates of the first round and of the last, averaged over the seeds.
+    pub fn mean_vars(&self, series: &SeriesName) -> Option<(f64, f64)> {
+        let last = self.of(series).map(|row| row.round).max()?;
+        let of_round = |round: usize| {
+            let values: Vec<f64> =
+                self.of(series).filter(|row| row.round == round).filter_map(|row| row.mean_var).collect();
+            mean_and_error(&values).map(|(mean, _)| mean)
+        };
+        Some((of_round(1)?, of_round(last)?))
+    }
+
     /// Returns the mean seconds per round for choosing and for learning.
     pub fn times(&self, series: &SeriesName) -> Option<(f64, f64)> {
         let mean = |of: fn(&ResultRow) -> Option<f64>| {
@@ -164,6 +180,9 @@ impl ResultRow {
             () if !(1..=MOST_ROUNDS as usize).contains(&self.round) => Some("its round is out of range"),
             () if ![self.accuracy, self.task_share].into_iter().flatten().all(is_share) => {
                 Some("its accuracy or share is not between 0 and 1")
+            }
+            () if self.mean_var.is_some_and(|mean| !(mean.is_finite() && mean >= 0.0)) => {
+                Some("its mean variance is not a number from 0 on")
             }
             () if ![self.choosing_seconds, self.learning_seconds].into_iter().flatten().all(is_time) => {
                 Some("its seconds are not a duration")
@@ -207,6 +226,7 @@ fn rows_of(cell: &GridCell, folder: &Path) -> Result<Vec<ResultRow>> {
         picks: found.picks,
         accuracy: found.accuracy.map(rounded),
         task_share: found.task_share.map(rounded),
+        mean_var: found.mean_var,
         choosing_seconds: times.get(&found.round).map(|times| times.choosing),
         learning_seconds: times.get(&found.round).map(|times| times.learning),
     };
@@ -220,12 +240,12 @@ fn rows_of(cell: &GridCell, folder: &Path) -> Result<Vec<ResultRow>> {
     Ok(rows)
 }
 
-fn records<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>> {
+pub(crate) fn records<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>> {
     let bytes = read_file(path, MOST_BYTES)?;
     let mut reader = csv::Reader::from_reader(&bytes[..]);
     reader.deserialize().collect::<Result<_, _>>().map_err(|error| unreadable(path, &error))
 }
 
-fn unreadable(path: &Path, error: &csv::Error) -> Error {
+pub(crate) fn unreadable(path: &Path, error: &csv::Error) -> Error {
     Error::Table { path: path.into(), reason: error.to_string() }
 }

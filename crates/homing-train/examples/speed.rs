@@ -19,15 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let train = LabelledExamples { examples: Examples { inputs: &inputs, rows: &rows }, labels: &labels };
         let mut network = models::network(&"cnn".parse()?, inputs.shape(), 10, &device(&name)?)?;
         let epochs = (640 / count).clamp(1, 20);
-        let lesson = |epochs| Lesson {
-            train,
-            valid: None,
-            until: LessonEnd::Epochs(epochs),
-            learning_rate: 1e-3,
-            minibatch_size: 64,
-            reweight: false,
-            seed: 0,
-        };
+        let lesson = |epochs| Lesson::new(train, LessonEnd::Epochs(epochs), 1e-3);
         network.fit(&lesson(1))?;
         let mut best = f64::INFINITY;
         for _ in 0..REPEATS {

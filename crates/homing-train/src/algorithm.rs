@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use homing::{Noise, Plan, Strategy, Task, select};
+use homing::{BatchMethod, Kernel, Noise, Plan, Points, Strategy, Task, select};
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
@@ -11,11 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::candidates::{CandidateRequest, Candidates};
 use crate::embed::{Embedder, EmbeddingKind, ExampleEmbeddings};
 use crate::labels::{Answer, Oracle, Question};
-use crate::learner::{Examples, LabelledExamples, Learner, Lesson, LessonCurve, LessonEnd, accuracy, null_as_nan};
+use crate::learner::{
+    AdamSettings, Examples, LabelledExamples, Learner, Lesson, LessonCurve, LessonEnd, accuracy, null_as_nan,
+};
 use crate::remedy::Parameter;
 use crate::run::RuleRun;
 use crate::sigma::Sigma;
 use crate::strategy::NamedStrategy;
+use crate::targets::RoundTargets;
 use crate::{Error, Inputs, Result};
 
 /// Examples that the loop works on.
@@ -57,19 +60,33 @@ pub struct ChoosingSettings {
     pub rounds: usize,
     /// Picks per round, b.
     pub picks_per_round: usize,
+    /// Number of first picks of the run that are made at random, whatever the rule is.
+    pub random_start: usize,
+    /// Whether rows may be picked again; the network then learns from them as often as they were picked.
+    pub repeat: bool,
     /// Source of the candidates S.
     pub candidates: Candidates,
-    /// Targets per round, m, drawn from all targets; if none, each round uses all of them.
-    pub targets_per_round: Option<usize>,
+    /// Targets of a round, A′.
+    pub targets_per_round: RoundTargets,
     /// Kind of embedding φ.
     pub embedding: EmbeddingKind,
     /// Covariance Σ of the weights.
     pub sigma: Sigma,
     /// Noise standard deviation ρ; if none, it is derived from the data.
     pub noise_std: Option<f64>,
+    /// Noise variance ρ² as a share of the candidates' mean k(x, x) in each round, instead of `noise_std`.
+    pub noise_share: Option<f64>,
     /// Whether to condition on the picks of earlier rounds; the paper starts every round from the prior, as does a Laplace
-    /// covariance, which contains them already.
+    /// covariance, which contains them already. Rules by distance (MaxDist, k-means++, BADGE) then start from those picks as
+    /// their first centroids.
     pub condition: bool,
+}
+
+impl ChoosingSettings {
+    fn noise(&self) -> Noise {
+        let std = self.noise_std.map_or_else(Noise::default, Noise::Std);
+        self.noise_share.map_or(std, Noise::Relative)
+    }
 }
 
 /// How each round learns.
@@ -81,8 +98,19 @@ pub struct LearningSettings {
     pub warm_start: bool,
     /// Maximum number of examples per optimiser step.
     pub minibatch_size: usize,
+    /// Whether every step but the last of an epoch has that number of examples, instead of all having nearly the same.
+    pub full_minibatches: bool,
     /// Whether every example has the same weight, instead of every class.
     pub unweighted_loss: bool,
+    /// Whether the last of several equally good epochs is kept, instead of the first.
+    pub keep_last_best: bool,
+    /// Whether the network stays as it is in a round without a pick from the task, instead of learning again from all
+    /// examples.
+    pub skip_idle_rounds: bool,
+    /// Whether Adam continues the moments of the previous round, instead of starting anew.
+    pub keep_optimizer: bool,
+    /// Number ε in the steps of Adam.
+    pub adam_epsilon: f64,
 }
 
 /// One pick and its label.
@@ -109,7 +137,9 @@ pub struct RoundRecord {
     pub picks: Vec<LabelledPick>,
     /// Number of examples that the network has learned from.
     pub learned: usize,
-    /// Course of the lesson; none if there was nothing to learn from yet.
+    /// Mean of k(x, x) over the candidates of the round; none in records of earlier versions.
+    pub mean_var: Option<f64>,
+    /// Course of the lesson; none if there was nothing to learn from yet, or nothing new.
     pub curve: Option<LessonCurve>,
     /// Accuracy on the test examples, if there are any.
     pub accuracy: Option<f64>,
@@ -140,11 +170,19 @@ impl Settings {
         rand::RngExt::random(&mut rng)
     }
 
+    fn adam(&self) -> AdamSettings {
+        let LearningSettings { adam_epsilon: epsilon, keep_optimizer: keeps_moments, .. } = self.learning;
+        AdamSettings { learning_rate: self.learning_rate, epsilon, keeps_moments }
+    }
+
     /// Refuses settings that are out of range or contradict each other.
     pub fn check(&self, problem: &Problem<'_>) -> Result<()> {
         let choosing = &self.choosing;
         if let Sigma::Laplace(_) = choosing.sigma {
-            if matches!(choosing.embedding, EmbeddingKind::Outputs | EmbeddingKind::NetworkGradient(_)) {
+            if matches!(
+                choosing.embedding,
+                EmbeddingKind::Outputs | EmbeddingKind::NetworkGradient(_) | EmbeddingKind::LogitGradient
+            ) {
                 return Err(Error::LaplaceEmbedding);
             }
             if choosing.condition {
@@ -152,8 +190,13 @@ impl Settings {
             }
         }
         Parameter::LearningRate.check(self.learning_rate, self.learning_rate)?;
+        let epsilon = self.learning.adam_epsilon;
+        Parameter::AdamEpsilon.check(epsilon, format_args!("{epsilon:?}"))?;
         if let Some(std) = choosing.noise_std {
             Parameter::NoiseStd.check(std, format_args!("{std:?}"))?;
+        }
+        if let Some(share) = choosing.noise_share {
+            Parameter::NoiseShare.check(share, format_args!("{share:?}"))?;
         }
         Parameter::Rounds.check_count(choosing.rounds as u64)?;
         Parameter::PicksPerRound.check_count(choosing.picks_per_round as u64)?;
@@ -186,6 +229,9 @@ pub fn fine_tune(
     // (2) D = ∅, or the examples that were labelled before an interruption.
     if let Some(weights) = run.weights()? {
         learner.load(weights)?;
+        if settings.learning.keep_optimizer && run.rounds().len() < settings.choosing.rounds {
+            run.moments()?.map_or(Ok(()), |moments| learner.load_moments(moments, &settings.adam()))?;
+        }
     } else {
         learner.restart(settings.seed_of(WEIGHTS, 0));
     }
@@ -193,37 +239,36 @@ pub fn fine_tune(
     // (3) repeat
     for number in run.rounds().len() + 1..=settings.choosing.rounds {
         let start = Instant::now();
-        let pending = run.pending();
-        let chosen = match pending {
-            Some(picks) => Some(picks),
-            None => choose(problem, settings, learner, run, &Batch { number, picks: &[], count: per_round })?,
+        let (mut picks, mean_var) = match run.pending() {
+            Some(pending) => pending,
+            None => {
+                let Some(chosen) = choose_batch(problem, settings, learner, run, number)? else { break };
+                run.keep_pending(&chosen.picks, 0, chosen.mean_var)?;
+                (chosen.picks, chosen.mean_var)
+            }
         };
-        let Some(mut picks) = chosen else { break };
         let mut choosing = start.elapsed();
-        if run.pending().is_none() {
-            run.keep_pending(&picks, 0)?;
-        }
         loop {
-            label(&mut picks, number, per_round, oracle, run)?;
+            label(&mut picks, number, per_round, oracle, run, mean_var)?;
             let count = replacements(&picks, per_round);
             if count == 0 {
                 break;
             }
             let start = Instant::now();
-            let Some(more) = choose(problem, settings, learner, run, &Batch { number, picks: &picks, count })? else {
-                break;
-            };
+            let batch = Batch { number, picks: &picks, count, rule: &settings.rule };
+            let Some(more) = choose(problem, settings, learner, run, &batch)? else { break };
             choosing += start.elapsed();
             let answered = picks.len();
-            picks.extend(more);
-            run.keep_pending(&picks, answered)?;
+            picks.extend(more.picks);
+            run.keep_pending(&picks, answered, mean_var)?;
         }
         let start = Instant::now();
         let (curve, learned) = update(problem, settings, learner, run, &picks, number)?;
         let timing = RoundTiming { choosing, learning: start.elapsed() };
         let accuracy = problem.test.map(|test| accuracy(learner, test)).transpose()?;
-        let round = RoundRecord { round: number, picks, learned, curve, accuracy };
-        run.commit(&round, &learner.save()?)?;
+        let round = RoundRecord { round: number, picks, learned, mean_var, curve, accuracy };
+        let moments = if settings.learning.keep_optimizer { learner.save_moments()? } else { None };
+        run.commit(&round, &learner.save()?, moments.as_deref())?;
         after(&round, timing).map_err(Error::io(run.folder()))?;
     }
     run.finish()
@@ -246,30 +291,70 @@ struct Batch<'a> {
     picks: &'a [LabelledPick],
     /// Number of further picks.
     count: usize,
+    /// Rule that makes them.
+    rule: &'a NamedStrategy,
 }
 
-/// Returns the batch B or a part of it, or none if the pool is used up.
+/// The picks of a round, and the mean of k(x, x) over its candidates.
+struct Chosen {
+    picks: Vec<LabelledPick>,
+    mean_var: Option<f64>,
+}
+
+/// Returns the batch B, or none if the pool is used up. The first picks of a run may be random.
+fn choose_batch(
+    problem: &Problem<'_>,
+    settings: &Settings,
+    learner: &dyn Learner,
+    run: &RuleRun,
+    number: usize,
+) -> Result<Option<Chosen>> {
+    let per_round = settings.choosing.picks_per_round;
+    let chance = settings.choosing.random_start.saturating_sub(run.labelled().len()).min(per_round);
+    if chance == 0 {
+        return choose(
+            problem,
+            settings,
+            learner,
+            run,
+            &Batch { number, picks: &[], count: per_round, rule: &settings.rule },
+        );
+    }
+    let random = "random".parse()?;
+    let first = Batch { number, picks: &[], count: chance, rule: &random };
+    let Some(mut chosen) = choose(problem, settings, learner, run, &first)? else { return Ok(None) };
+    if chance < per_round {
+        let rest = Batch { number, picks: &chosen.picks, count: per_round - chance, rule: &settings.rule };
+        let rest = choose(problem, settings, learner, run, &rest)?;
+        chosen.picks.extend(rest.into_iter().flat_map(|rest| rest.picks));
+    }
+    Ok(Some(chosen))
+}
+
+/// Returns a part of the batch B, or none if the pool is used up.
 fn choose(
     problem: &Problem<'_>,
     settings: &Settings,
     learner: &dyn Learner,
     run: &RuleRun,
     batch: &Batch<'_>,
-) -> Result<Option<Vec<LabelledPick>>> {
-    let number = batch.number;
-    let mut labelled = run.labelled();
-    labelled.extend(batch.picks.iter().map(|pick| pick.row));
-    labelled.sort_unstable();
-    let open: Vec<usize> = problem.open.iter().copied().filter(|row| labelled.binary_search(row).is_err()).collect();
+) -> Result<Option<Chosen>> {
+    let (number, repeat) = (batch.number, settings.choosing.repeat);
+    let earlier = || run.rounds().iter().flat_map(|round| &round.picks);
+    // A row that was skipped is not asked about again.
+    let is_closed = |pick: &&LabelledPick| !repeat || pick.label.is_none();
+    let mut closed: Vec<usize> = earlier().chain(batch.picks).filter(is_closed).map(|pick| pick.row).collect();
+    closed.sort_unstable();
+    let open: Vec<usize> = problem.open.iter().copied().filter(|row| closed.binary_search(row).is_err()).collect();
     if open.is_empty() {
         return Ok(None);
     }
     // (5) A′ from A, uniformly at random.
     let subset = subsample(problem.targets.rows, settings, number);
     let targets = Examples { inputs: problem.targets.inputs, rows: &subset };
-    let lessons = Lessons::new(problem, run.rounds().iter().flat_map(|round| &round.picks));
-    let embedder = if settings.rule.makes_loss_gradients() {
-        Embedder::new(learner, EmbeddingKind::LastLayer, None)
+    let lessons = Lessons::new(problem, earlier());
+    let embedder = if batch.rule.makes_loss_gradients() {
+        Embedder::new(learner, EmbeddingKind::LossGradient, None)
     } else {
         let sigma = settings.choosing.sigma.covariance(
             learner,
@@ -286,23 +371,29 @@ fn choose(
         seed: settings.seed_of(CANDIDATES, number),
         embed: &embed,
         targets: &target_embeddings,
+        kernel: embedder.kernel(),
     };
     let candidates = settings.choosing.candidates.rows(&request)?;
     // (7) The kernel over [S, A′], without forming its matrix.
     let pool = embed(&candidates)?;
-    let earlier = run.rounds().iter().flat_map(|round| &round.picks).filter(|_| settings.choosing.condition);
+    let mean_var = mean_var(pool.points()?, embedder.kernel());
     // A batch is always conditioned on its own picks. Of a skipped row it is known that it has none of the classes; otherwise, rows
     // like it would be picked again and again.
-    let known: Vec<usize> = earlier.chain(batch.picks).map(|pick| pick.row).collect();
+    let of_earlier_rounds = earlier().filter(|_| settings.choosing.condition);
+    let known: Vec<usize> = of_earlier_rounds.chain(batch.picks).map(|pick| pick.row).collect();
     let observed = if known.is_empty() { None } else { Some(embed(&known)?) };
     let task = Task::new(pool.points()?, target_embeddings.points()?)
         .kernel(embedder.kernel())
         .probabilities(pool.probabilities()?)
         .observed_points(observed.as_ref().map(ExampleEmbeddings::points).transpose()?);
+    // A rule by top b scores every row once, so its batch holds each row once.
+    let repeat = repeat && batch.rule.batch() == BatchMethod::Sequential;
     let plan = Plan::default()
-        .strategy(Strategy::clone(&settings.rule))
-        .count(batch.count.min(candidates.len()))
-        .noise(settings.choosing.noise_std.map_or_else(Noise::default, Noise::Std))
+        .strategy(Strategy::clone(batch.rule).of_given_gradients())
+        .count(if repeat { batch.count } else { batch.count.min(candidates.len()) })
+        .repeat(repeat)
+        .target_sampling(settings.choosing.targets_per_round.chosen(targets.rows.len()))
+        .noise(settings.choosing.noise())
         .seed(settings.seed_of(RULE, number));
     // (6) B = ∅; (8) repeat b times: (9) acquisition function, (10) its maximiser joins B, (11) condition on it.
     let chosen = select(&task, &plan)?;
@@ -314,11 +405,17 @@ fn choose(
         information: before + pick.information,
         label: None,
     };
-    Ok(Some(chosen.picks.iter().map(pick).collect()))
+    Ok(Some(Chosen { picks: chosen.picks.iter().map(pick).collect(), mean_var }))
+}
+
+/// Returns the mean of k(x, x), if it is finite.
+fn mean_var(points: Points<'_>, kernel: &dyn Kernel) -> Option<f64> {
+    let sum: f64 = (0..points.rows()).map(|row| kernel.var(&points.row(row))).sum();
+    Some(sum / points.rows() as f64).filter(|mean| mean.is_finite())
 }
 
 fn subsample(targets: &[usize], settings: &Settings, number: usize) -> Vec<usize> {
-    let Some(count) = settings.choosing.targets_per_round.filter(|&count| count < targets.len()) else {
+    let Some(count) = settings.choosing.targets_per_round.sampled(targets.len()) else {
         return targets.to_vec();
     };
     let mut rng = ChaCha8Rng::seed_from_u64(settings.seed_of(TARGETS, number));
@@ -334,6 +431,7 @@ fn label(
     count: usize,
     oracle: &mut dyn Oracle,
     run: &mut RuleRun,
+    mean_var: Option<f64>,
 ) -> Result<()> {
     let mut at = run.answers();
     while at < picks.len() {
@@ -358,7 +456,7 @@ fn label(
             }
             Answer::Skip => at += 1,
         }
-        run.keep_pending(picks, at)?;
+        run.keep_pending(picks, at, mean_var)?;
     }
     Ok(())
 }
@@ -374,8 +472,9 @@ fn update(
     number: usize,
 ) -> Result<(Option<LessonCurve>, usize)> {
     let lessons = Lessons::new(problem, run.rounds().iter().flat_map(|round| &round.picks).chain(picks));
-    if lessons.rows.is_empty() {
-        return Ok((None, 0));
+    let is_idle = settings.learning.skip_idle_rounds && Lessons::new(problem, picks.iter()).rows.is_empty();
+    if lessons.rows.is_empty() || is_idle {
+        return Ok((None, lessons.rows.len()));
     }
     if !settings.learning.warm_start {
         learner.restart(settings.seed_of(WEIGHTS, number));
@@ -384,8 +483,10 @@ fn update(
         train: lessons.labelled(problem),
         valid: problem.valid,
         until: settings.learning.until,
-        learning_rate: settings.learning_rate,
+        keep_last_best: settings.learning.keep_last_best,
+        adam: settings.adam(),
         minibatch_size: settings.learning.minibatch_size,
+        full_minibatches: settings.learning.full_minibatches,
         reweight: !settings.learning.unweighted_loss,
         seed: settings.seed_of(LESSON, number),
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use homing::{Plan, Task, select};
+use homing::{Kernel, Plan, Task, select};
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
@@ -39,6 +39,8 @@ pub(crate) struct CandidateRequest<'a> {
     pub embed: &'a dyn Fn(&[usize]) -> Result<ExampleEmbeddings>,
     /// Embeddings of the targets.
     pub targets: &'a ExampleEmbeddings,
+    /// Kernel of the embeddings.
+    pub kernel: &'a dyn Kernel,
 }
 
 impl Candidates {
@@ -53,7 +55,7 @@ impl Candidates {
             }
             Self::Nearest(count) => {
                 let pool = (request.embed)(open)?;
-                let task = Task::new(pool.embeddings()?, request.targets.embeddings()?);
+                let task = Task::new(pool.points()?, request.targets.points()?).kernel(request.kernel);
                 let plan = Plan::default().strategy("cosine".parse()?).count(count.min(open.len()));
                 select(&task, &plan)?.rows()
             }

@@ -1,4 +1,4 @@
-//! The kinds of embeddings φ(x) (Appendix H.1), for any learner.
+//! The kinds of embeddings φ(x) (Appendix H.2), for any learner.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,6 +23,9 @@ pub enum EmbeddingKind {
     /// (p − e_ŷ) ⊗ [h(x), 1] with ŷ the most probable class (Eq. 22), in factored form; without the 1 if the last layer has
     /// no bias.
     LossGradient,
+    /// (f − e_ŷ) ⊗ [h(x), 1]: Eq. 22 with the outputs before the softmax in the place of the probabilities, as in the
+    /// authors' code, where the network has no softmax. It is the gradient of no loss.
+    LogitGradient,
     /// ∇f(x) with respect to the last layer (empirical NTK): e_c ⊗ [h(x), 1] for each output c. All outputs have the same
     /// kernel, that of [h(x), 1].
     OutputGradient,
@@ -35,7 +38,7 @@ pub enum EmbeddingKind {
 
 /// The names of the kinds, for a message.
 pub(crate) const EMBEDDING_NAMES: &str =
-    "last-layer, loss-gradient, output-gradient, network-gradient, network-gradient:WIDTH or outputs";
+    "last-layer, loss-gradient, logit-gradient, output-gradient, network-gradient, network-gradient:WIDTH or outputs";
 
 /// The largest width of a sketch.
 const WIDEST: usize = 1 << 20;
@@ -48,6 +51,7 @@ impl FromStr for EmbeddingKind {
         match (name, width) {
             ("last-layer", _) => Ok(Self::LastLayer),
             ("loss-gradient", _) => Ok(Self::LossGradient),
+            ("logit-gradient", _) => Ok(Self::LogitGradient),
             ("output-gradient", _) => Ok(Self::OutputGradient),
             ("network-gradient", _) => Ok(Self::NetworkGradient(None)),
             (_, Some(Ok(width @ 1..=WIDEST))) => Ok(Self::NetworkGradient(Some(width))),
@@ -62,6 +66,7 @@ impl fmt::Display for EmbeddingKind {
         match self {
             Self::LastLayer => f.write_str("last-layer"),
             Self::LossGradient => f.write_str("loss-gradient"),
+            Self::LogitGradient => f.write_str("logit-gradient"),
             Self::OutputGradient => f.write_str("output-gradient"),
             Self::NetworkGradient(None) => f.write_str("network-gradient"),
             Self::NetworkGradient(Some(width)) => write!(f, "network-gradient:{width}"),
@@ -107,6 +112,7 @@ impl<'a> Embedder<'a> {
                 (single(sigma.last_layer(hidden()?)?), sigma.last_layer_width())
             }
             (EmbeddingKind::LastLayer | EmbeddingKind::LossGradient, None) => (prediction.hidden, prediction.width),
+            (EmbeddingKind::LogitGradient, _) => logit_gradients(&prediction),
             (EmbeddingKind::OutputGradient, None) => extended(prediction),
             (EmbeddingKind::Outputs, _) => (prediction.outputs, prediction.classes),
             (EmbeddingKind::NetworkGradient(width), _) => gradients(self.learner, examples, width)?,
@@ -123,7 +129,7 @@ impl<'a> Embedder<'a> {
     pub fn kernel(&self) -> &dyn Kernel {
         match (self.kind, &self.sigma) {
             (EmbeddingKind::LossGradient, Some(sigma)) => sigma.kernel(),
-            (EmbeddingKind::LossGradient, None) => &self.product,
+            (EmbeddingKind::LossGradient | EmbeddingKind::LogitGradient, None) => &self.product,
             _ => &Linear,
         }
     }
@@ -141,7 +147,7 @@ pub struct ExampleEmbeddings {
 }
 
 impl ExampleEmbeddings {
-    /// Returns φ row by row; for loss gradients, the factor h.
+    /// Returns φ row by row; for loss gradients, the factor h, and for gradients of logits, both factors.
     pub fn embeddings(&self) -> Result<Embeddings<'_>> {
         Ok(Embeddings::new(&self.values[..], self.dim)?)
     }
@@ -163,6 +169,20 @@ impl ExampleEmbeddings {
         }
         Ok(self.embeddings()?.into())
     }
+}
+
+/// Returns [f − e_ŷ, h], the two factors of the gradients of logits.
+fn logit_gradients(prediction: &Prediction) -> (Vec<f32>, usize) {
+    let (classes, width) = (prediction.classes, prediction.width);
+    let rows = prediction.outputs.chunks_exact(classes).zip(prediction.hidden.chunks_exact(width));
+    let mut values = Vec::with_capacity(prediction.outputs.len() + prediction.hidden.len());
+    for ((outputs, hidden), guess) in rows.zip(prediction.guesses()) {
+        let at = values.len() + guess as usize;
+        values.extend_from_slice(outputs);
+        values.extend_from_slice(hidden);
+        values[at] -= 1.0;
+    }
+    (values, classes + width)
 }
 
 /// Returns [h, 1] if the last layer has a bias, and h otherwise.

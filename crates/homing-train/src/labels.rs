@@ -36,8 +36,9 @@ pub struct Question<'a> {
 
 /// A source of labels.
 ///
-/// [`crate::fine_tune`] asks about each pick once, in the order of the picks, unless an answer is taken back, and it
-/// relies on this contract: a class is below the number of classes of the pool, and an error ends the run.
+/// [`crate::fine_tune`] asks about each pick once, in the order of the picks, unless an answer is taken back.
+///
+/// It relies on this contract: a class is below the number of classes of the pool, and an error ends the run.
 ///
 /// A complete example asks two annotators and skips examples on which they disagree.
 ///

@@ -61,8 +61,10 @@ pub enum LessonEnd {
     /// After this many epochs.
     Epochs(usize),
     /// When the accuracy on the validation examples has not risen for `patience` epochs, or after `max_epochs`. The network
-    /// of the best epoch is kept; among equals, the first. The paper stops when the accuracy first falls; its authors' code
-    /// keeps the best of 100 epochs.
+    /// of the best epoch is kept; among equals, the first, or the last with [`LearningSettings::keep_last_best`]. The paper
+    /// stops when the accuracy first falls; its authors' code keeps the last best of 100 epochs.
+    ///
+    /// [`LearningSettings::keep_last_best`]: crate::LearningSettings::keep_last_best
     ValidationDrops {
         /// Number of epochs without a rise after which the lesson ends.
         patience: usize,
@@ -80,14 +82,60 @@ pub struct Lesson<'a> {
     pub valid: Option<LabelledExamples<'a>>,
     /// When the lesson ends.
     pub until: LessonEnd,
-    /// Adam's learning rate.
-    pub learning_rate: f64,
-    /// Maximum number of examples per step; the steps of an epoch have nearly the same size.
+    /// Whether the last of several equally good epochs is kept, instead of the first.
+    pub keep_last_best: bool,
+    /// How Adam steps.
+    pub adam: AdamSettings,
+    /// Maximum number of examples per step.
     pub minibatch_size: usize,
+    /// Whether every step but the last of an epoch has that number of examples, instead of all having nearly the same.
+    pub full_minibatches: bool,
     /// Whether all classes have the same weight, regardless of their numbers of examples.
     pub reweight: bool,
     /// Seed for the order of the examples and for dropout.
     pub seed: u64,
+}
+
+impl<'a> Lesson<'a> {
+    /// Returns a lesson without validation examples, in steps of up to 64 examples that all weigh the same, with seed 0.
+    pub fn new(train: LabelledExamples<'a>, until: LessonEnd, learning_rate: f64) -> Self {
+        Self {
+            train,
+            valid: None,
+            until,
+            keep_last_best: false,
+            adam: AdamSettings::new(learning_rate),
+            minibatch_size: 64,
+            full_minibatches: false,
+            reweight: false,
+            seed: 0,
+        }
+    }
+}
+
+/// How Adam steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamSettings {
+    /// Learning rate.
+    pub learning_rate: f64,
+    /// Number ε that is added to the root of the second moment, which keeps steps finite.
+    pub epsilon: f64,
+    /// Whether the moments of the previous lesson are continued, instead of starting from zero.
+    pub keeps_moments: bool,
+}
+
+impl AdamSettings {
+    /// Default of [`Self::epsilon`], as in burn; PyTorch has 10⁻⁸.
+    pub const EPSILON: f64 = 1e-5;
+
+    /// Returns settings with the default ε, for a lesson that starts from zero moments.
+    ///
+    /// ```
+    /// assert_eq!(homing_train::AdamSettings::new(0.001).epsilon, 1e-5);
+    /// ```
+    pub fn new(learning_rate: f64) -> Self {
+        Self { learning_rate, epsilon: Self::EPSILON, keeps_moments: false }
+    }
 }
 
 /// One pass over the examples.
@@ -126,6 +174,8 @@ pub struct LessonCurve {
 /// - [`Self::restart`] discards all lessons: afterwards the network depends only on the seed, or on the weights that
 ///   [`Self::start_from`] received.
 /// - [`Self::fit`] starts from the current weights. Labels are below [`Self::classes`].
+/// - If lessons may continue the moments of the optimiser ([`AdamSettings::keeps_moments`]), [`Self::save_moments`] and
+///   [`Self::load_moments`] carry them over an interruption. [`Self::restart`] does not change them.
 ///
 /// A complete example is a linear classifier whose last hidden layer is the example itself, trained by gradient descent.
 ///
@@ -160,7 +210,7 @@ pub struct LessonCurve {
 ///                     let error = p[row * self.classes + class] - f32::from(class == label as usize);
 ///                     for i in 0..self.width {
 ///                         let x = prediction.hidden[row * self.width + i];
-///                         self.weights[i * self.classes + class] -= lesson.learning_rate as f32 * error * x;
+///                         self.weights[i * self.classes + class] -= lesson.adam.learning_rate as f32 * error * x;
 ///                     }
 ///                 }
 ///             }
@@ -204,7 +254,7 @@ pub struct LessonCurve {
 /// let train = LabelledExamples { examples: Examples { inputs: &inputs, rows: &[0, 1, 2, 3] }, labels: &[0, 0, 1, 1] };
 /// let mut learner = Softmax { width: 2, classes: 2, weights: vec![0.0; 4], start: None };
 /// let until = LessonEnd::Epochs(50);
-/// let curve = learner.fit(&Lesson { train, valid: None, until, learning_rate: 0.5, minibatch_size: 4, reweight: false, seed: 0 })?;
+/// let curve = learner.fit(&Lesson::new(train, until, 0.5))?;
 /// assert!(curve.epochs[49].loss < 0.2 && accuracy(&learner, train)? == 1.0);
 /// # Ok::<(), homing_train::Error>(())
 /// ```
@@ -243,6 +293,16 @@ pub trait Learner {
 
     /// Loads saved weights.
     fn load(&mut self, weights: Vec<u8>) -> Result<()>;
+
+    /// Returns the moments of the optimiser after the last lesson, if there are any.
+    fn save_moments(&self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    /// Loads the moments that [`Self::save_moments`] returned, for lessons with the same settings.
+    fn load_moments(&mut self, _: Vec<u8>, _: &AdamSettings) -> Result<()> {
+        Ok(())
+    }
 
     /// Computes the gradient of every output with respect to every trainable weight, for one example: `classes` rows.
     fn gradients(&self, examples: Examples<'_>, at: usize) -> Result<Vec<f32>>;

@@ -21,6 +21,7 @@ mod run;
 mod sigma;
 mod statistics;
 mod strategy;
+mod targets;
 mod text;
 mod weights;
 
@@ -34,7 +35,9 @@ pub use embed::{Embedder, EmbeddingKind, ExampleEmbeddings, Sketch};
 pub use error::{Error, Result};
 pub use homing_data::Inputs;
 pub use labels::{Answer, KnownLabels, LabelSource, Oracle, Question};
-pub use learner::{Epoch, Examples, LabelledExamples, Learner, Lesson, LessonCurve, LessonEnd, Prediction, accuracy};
+pub use learner::{
+    AdamSettings, Epoch, Examples, LabelledExamples, Learner, Lesson, LessonCurve, LessonEnd, Prediction, accuracy,
+};
 pub use lock::lock_file;
 pub use network::{Net, Network};
 pub use remedy::{NameSet, Parameter, PathParameter, Remedy};
@@ -45,5 +48,6 @@ pub use run::{
 pub use sigma::Sigma;
 pub use statistics::{CurvePoint, Observation, learning_curve, mean_and_error};
 pub use strategy::NamedStrategy;
+pub use targets::RoundTargets;
 pub use text::some_of;
 pub use weights::read_weights;

@@ -1,17 +1,18 @@
 //! A learner that wraps a burn module.
 
-use burn::module::{Module, ModuleVisitor, Param};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::nn::Linear;
 use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::store::{ModuleSnapshot, SafetensorsStore};
 use burn::tensor::activation::log_softmax;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Bytes, Device, Int, Tensor, TensorData};
 use safetensors::Dtype;
 
 use crate::device::has_own_memory;
 use crate::draw::{Draw, Dropout};
 use crate::learner::{
-    Epoch, Examples, LabelledExamples, Learner, Lesson, LessonCurve, LessonEnd, Prediction, accuracy, class_weights,
+    AdamSettings, Epoch, Examples, LabelledExamples, Learner, Lesson, LessonCurve, LessonEnd, Prediction, accuracy,
+    class_weights,
 };
 use crate::weights::{parse, single};
 use crate::{Error, Inputs, Remedy, Result};
@@ -51,12 +52,15 @@ pub struct Network<N: Net> {
     scale: (f32, f32),
     /// Scaled inputs that are kept on the device.
     held: Vec<(Inputs, Tensor<2>)>,
+    /// The optimiser after the last lesson, if its moments are kept.
+    optimizer: Option<ModuleOptimizer>,
 }
 
 impl<N: Net> Network<N> {
     /// Wraps a network that sees every input x as (x − `scale.0`) / `scale.1`.
     pub fn new(net: N, device: &Device, scale: (f32, f32)) -> Self {
-        Self { net: net.to_device(device), start: None, device: device.clone(), scale, held: Vec::new() }
+        let (start, held, optimizer) = (None, Vec::new(), None);
+        Self { net: numbered(net.to_device(device)), start, device: device.clone(), scale, held, optimizer }
     }
 
     /// Returns the number of examples per forward pass.
@@ -110,7 +114,7 @@ impl<N: Net> Network<N> {
         let weights = Tensor::<2>::from_data(TensorData::new(weights, [at.len(), 1]), &adam.device);
         let loss = (log_softmax(outputs, 1).gather(1, labels) * weights).sum() / -total;
         let gradients = GradientsParams::from_grads(loss.backward(), &net);
-        Ok((adam.optimizer.step(lesson.learning_rate, net, gradients), loss.inner()))
+        Ok((adam.optimizer.step(lesson.adam.learning_rate, net, gradients), loss.inner()))
     }
 }
 
@@ -175,14 +179,18 @@ impl<N: Net> Learner for Network<N> {
         }
         let weights = class_weights(labels, classes, lesson.reweight);
         let device = self.device.clone().autodiff();
-        let mut adam =
-            Adam { optimizer: AdamConfig::new().init(), draw: Draw::new(lesson.seed, LESSON, &device), device };
+        let optimizer = self.optimizer.take().filter(|_| lesson.adam.keeps_moments);
+        let optimizer = optimizer.unwrap_or_else(|| optimizer_of(lesson.adam.epsilon));
+        let mut adam = Adam { optimizer, draw: Draw::new(lesson.seed, LESSON, &device), device };
         let mut order: Vec<usize> = (0..labels.len()).collect();
-        let size = minibatch_size(labels.len(), lesson.minibatch_size);
+        let size = match lesson.full_minibatches {
+            true => lesson.minibatch_size.max(1),
+            false => minibatch_size(labels.len(), lesson.minibatch_size),
+        };
         let mut net = self.net.clone().train();
-        let mut best = Best::default();
+        let mut best = Best::of(lesson);
         let mut epochs = Vec::new();
-        while !labels.is_empty() && best.continues(lesson.until, epochs.len()) {
+        while !labels.is_empty() && best.continues(epochs.len()) {
             adam.draw.shuffle(&mut order);
             let mut losses = Vec::new();
             for at in order.chunks(size) {
@@ -197,14 +205,15 @@ impl<N: Net> Learner for Network<N> {
             epochs.push(Epoch { loss, valid });
             best.offer(valid, epochs.len(), &self.net);
         }
-        let kept = best.keep(lesson.until, &mut self.net).unwrap_or(epochs.len());
+        let kept = best.keep(&mut self.net).unwrap_or(epochs.len());
+        self.optimizer = lesson.adam.keeps_moments.then_some(adam.optimizer);
         Ok(LessonCurve { epochs, kept })
     }
 
     fn restart(&mut self, seed: u64) {
         self.net = match &self.start {
             Some(start) => start.clone(),
-            None => self.net.fresh(&mut Draw::new(seed, WEIGHTS, &self.device)),
+            None => numbered(self.net.fresh(&mut Draw::new(seed, WEIGHTS, &self.device))),
         };
     }
 
@@ -227,7 +236,24 @@ impl<N: Net> Learner for Network<N> {
             Some(found) => Error::weights(format!("{found}, not floats"), Remedy::SaveAsFloats),
             None => Error::weights(format!("they hold {}", tensors(&weights)), Remedy::MatchWeights),
         };
-        self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map(drop).map_err(|_| misfit)
+        self.net.load_from(&mut SafetensorsStore::from_bytes(Some(weights))).map(drop).map_err(|_| misfit)?;
+        self.net = numbered(self.net.clone());
+        Ok(())
+    }
+
+    fn save_moments(&self) -> Result<Option<Vec<u8>>> {
+        let Some(optimizer) = &self.optimizer else { return Ok(None) };
+        let moments = optimizer.into_bytes().map_err(unfit)?;
+        Ok(Some([blake3::hash(&moments).as_bytes(), &moments[..]].concat()))
+    }
+
+    fn load_moments(&mut self, saved: Vec<u8>, adam: &AdamSettings) -> Result<()> {
+        // Burn trusts what it reads, so damaged bytes are refused first.
+        let whole = saved.split_first_chunk::<32>().filter(|(hash, moments)| blake3::hash(moments) == **hash);
+        let Some((_, moments)) = whole else { return Err(unfit("the moments of the optimiser are damaged")) };
+        let optimizer = optimizer_of(adam.epsilon).from_bytes(Bytes::from_bytes_vec(moments.to_vec()));
+        self.optimizer = Some(optimizer.map_err(unfit)?);
+        Ok(())
     }
 
     fn gradients(&self, examples: Examples<'_>, at: usize) -> Result<Vec<f32>> {
@@ -241,6 +267,27 @@ impl<N: Net> Learner for Network<N> {
             net.visit(&mut Flatten { gradients: &gradients, all: &mut all });
         }
         Ok(all)
+    }
+}
+
+/// Returns Adam with zero moments.
+fn optimizer_of(epsilon: f64) -> ModuleOptimizer {
+    AdamConfig::new().with_epsilon(epsilon as f32).init()
+}
+
+/// Gives the parameters the numbers 1, 2, … as ids. The moments of an optimiser are stored by id, so they then belong to the
+/// same parameters after new weights were drawn or loaded.
+fn numbered<N: Net>(net: N) -> N {
+    net.map(&mut Numbering(0))
+}
+
+struct Numbering(u64);
+
+impl ModuleMapper for Numbering {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let (_, tensor, mapper) = param.consume();
+        self.0 += 1;
+        Param::from_mapped_value(ParamId::from(self.0), tensor, mapper)
     }
 }
 
@@ -309,36 +356,43 @@ fn minibatch_size(count: usize, most: usize) -> usize {
 
 /// The best epoch so far.
 struct Best<N> {
+    until: LessonEnd,
+    keep_last: bool,
     net: Option<N>,
     valid: f64,
+    /// Epoch of the network.
     epoch: usize,
-}
-
-impl<N> Default for Best<N> {
-    fn default() -> Self {
-        Self { net: None, valid: -1.0, epoch: 0 }
-    }
+    /// Epoch in which the accuracy rose last.
+    rise: usize,
 }
 
 impl<N: Clone> Best<N> {
-    fn continues(&self, until: LessonEnd, done: usize) -> bool {
-        match until {
+    fn of(lesson: &Lesson<'_>) -> Self {
+        Self { until: lesson.until, keep_last: lesson.keep_last_best, net: None, valid: -1.0, epoch: 0, rise: 0 }
+    }
+
+    fn continues(&self, done: usize) -> bool {
+        match self.until {
             LessonEnd::Epochs(count) => done < count,
             LessonEnd::ValidationDrops { patience, max_epochs } => {
-                done < max_epochs && done < self.epoch.saturating_add(patience.max(1))
+                done < max_epochs && done < self.rise.saturating_add(patience.max(1))
             }
         }
     }
 
     fn offer(&mut self, valid: Option<f64>, epoch: usize, net: &N) {
-        if let Some(valid) = valid.filter(|&valid| valid > self.valid) {
-            *self = Self { net: Some(net.clone()), valid, epoch };
+        let Some(valid) = valid.filter(|&valid| valid > self.valid || self.keep_last && valid == self.valid) else {
+            return;
+        };
+        if valid > self.valid {
+            self.rise = epoch;
         }
+        (self.net, self.valid, self.epoch) = (Some(net.clone()), valid, epoch);
     }
 
     /// Replaces the last network with the best one. Returns how many epochs the best one has seen.
-    fn keep(self, until: LessonEnd, net: &mut N) -> Option<usize> {
-        if matches!(until, LessonEnd::Epochs(_)) {
+    fn keep(self, net: &mut N) -> Option<usize> {
+        if matches!(self.until, LessonEnd::Epochs(_)) {
             return None;
         }
         *net = self.net?;
@@ -361,8 +415,7 @@ mod tests {
             |network: &Network<Mlp>| network.predict(Examples { inputs: &inputs, rows: &[63, 0, 7, 7] }).unwrap();
         let train = LabelledExamples { examples: Examples { inputs: &inputs, rows: &[3, 60, 31] }, labels: &[0, 1, 2] };
         let until = LessonEnd::Epochs(3);
-        let lesson =
-            Lesson { train, valid: None, until, learning_rate: 0.1, minibatch_size: 2, reweight: true, seed: 0 };
+        let lesson = Lesson { minibatch_size: 2, reweight: true, ..Lesson::new(train, until, 0.1) };
         let lesson_results = |network: &mut Network<Mlp>| {
             network.restart(1);
             let curve = network.fit(&lesson).unwrap();

@@ -6,6 +6,7 @@ use crate::candidates::CANDIDATE_NAMES;
 use crate::embed::EMBEDDING_NAMES;
 use crate::models::network_names;
 use crate::sigma::covariance_names;
+use crate::targets::ROUND_TARGET_NAMES;
 use crate::{Error, Result};
 
 /// Remedy for an error. `Display` uses the names of the Rust API; the command line has its own words for remedies that name
@@ -58,6 +59,8 @@ pub enum Remedy {
     MoreClasses,
     WholePool,
     OtherTargetCount,
+    OtherTargetReserve,
+    MoreValidation,
     SmallerSeed,
     ShareInRange,
     NamePath(PathParameter),
@@ -130,6 +133,8 @@ impl fmt::Display for Remedy {
             Self::MoreClasses => "name two or more classes for the task, or use data with more classes",
             Self::WholePool => "leave pool_count out, or make the pool itself smaller",
             Self::OtherTargetCount => "choose another target_count, or give targets",
+            Self::OtherTargetReserve => "choose another target_reserve, or leave it out",
+            Self::MoreValidation => "set valid_count to at least 1, or set test_on_valid to false",
             Self::SmallerSeed => "give a smaller seed",
             Self::ShareInRange => "give a share from 0 to 1",
             Self::RenamePath => "rename it",
@@ -164,6 +169,7 @@ pub enum NameSet {
     Embedding,
     Covariance,
     Candidates,
+    RoundTargets,
 }
 
 impl NameSet {
@@ -174,6 +180,7 @@ impl NameSet {
             Self::Embedding => EMBEDDING_NAMES.into(),
             Self::Covariance => covariance_names(),
             Self::Candidates => CANDIDATE_NAMES.into(),
+            Self::RoundTargets => ROUND_TARGET_NAMES.into(),
         }
     }
 }
@@ -185,6 +192,7 @@ impl fmt::Display for NameSet {
             Self::Embedding => "embedding",
             Self::Covariance => "covariance",
             Self::Candidates => "source of candidates",
+            Self::RoundTargets => "choice of targets",
         })
     }
 }
@@ -223,8 +231,9 @@ macro_rules! parameters {
 parameters! {
     Rounds "rounds", "the number of rounds", 1.0 1e6;
     PicksPerRound "picks_per_round", "the number of picks per round", 1.0;
-    TargetsPerRound "targets_per_round", "the number of targets per round", 1.0;
     NoiseStd "noise_std", "the noise", 1e-70 1e70;
+    NoiseShare "noise_share", "the noise's share of the variance", 1e-30 1e30;
+    AdamEpsilon "adam_epsilon", "Adam's epsilon", 1e-30 1.0;
     LearningRate "learning_rate", "the learning rate", 1e-300 1e300;
     Epochs "epochs", "the number of epochs", 0.0 1e6;
     MaxEpochs "max_epochs", "the largest number of epochs", 1.0 1e6;
@@ -232,6 +241,7 @@ parameters! {
     MinibatchSize "minibatch_size", "the number of examples per step", 1.0;
     Size "size", "the size of images", 1.0;
     TargetCount "target_count", "the number of targets", 1.0;
+    TargetReserve "target_reserve", "the number of examples that are kept for targets", 1.0;
     PoolCount "pool_count", "the number of rows of the pool", 1.0;
     Seeds "seeds", "the number of seeds", 1.0 1e4;
 }

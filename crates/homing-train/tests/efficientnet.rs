@@ -99,8 +99,26 @@ const TIMM: Naming = Naming {
     head: "classifier",
 };
 
-/// Random weights with the names of a library.
-fn tensors(naming: &Naming, squeeze_excite: bool, classes: usize) -> Tensors {
+const NVIDIA: Naming = Naming {
+    stem: ["stem.conv", "stem.bn"],
+    block: |stage, repeat| format!("layers.{stage}.block{repeat}"),
+    expanded: [
+        "expand.conv",
+        "expand.bn",
+        "depsep.conv",
+        "depsep.bn",
+        "proj.conv",
+        "proj.bn",
+        "se.squeeze",
+        "se.expand",
+    ],
+    plain: ["", "", "depsep.conv", "depsep.bn", "proj.conv", "proj.bn", "se.squeeze", "se.expand"],
+    last: ["features.conv", "features.bn"],
+    head: "classifier.fc",
+};
+
+/// Names and shapes of the tensors of a library, in the same order for every library.
+fn shapes(naming: &Naming, squeeze_excite: bool, classes: usize) -> Vec<(String, Vec<usize>)> {
     let mut shapes: Vec<(String, Vec<usize>)> = Vec::new();
     let mut conv = |name: &str, norm: &str, shape: [usize; 4]| {
         shapes.push((format!("{name}.weight"), shape.to_vec()));
@@ -134,11 +152,16 @@ fn tensors(naming: &Naming, squeeze_excite: bool, classes: usize) -> Tensors {
     }
     shapes.push((format!("{}.weight", naming.head), vec![classes, 1280]));
     shapes.push((format!("{}.bias", naming.head), vec![classes]));
+    shapes
+}
+
+/// Random weights with the names of a library.
+fn tensors(naming: &Naming, squeeze_excite: bool, classes: usize) -> Tensors {
     let with_values = |(name, shape): (String, Vec<usize>)| {
         let values = random(&name, &shape);
         (name, (shape, values))
     };
-    shapes.into_iter().map(with_values).collect()
+    shapes(naming, squeeze_excite, classes).into_iter().map(with_values).collect()
 }
 
 fn file(tensors: &Tensors) -> Vec<u8> {
@@ -218,6 +241,26 @@ fn b0_has_the_logits_of_torchvision_and_timm() {
         assert_eq!(format!("{:016x}", fnv(&lines.concat())), golden["names"].as_str().unwrap(), "{name}: names");
         assert_golden(&EfficientNet::from_bytes(&file(&tensors), design).unwrap(), golden);
     }
+}
+
+/// NVIDIA's network is B0 with an ε of 10⁻³ under other names, so the same numbers under both names are the same network, and the
+/// scale of its pixels is the design's.
+#[test]
+fn b0_of_nvidia_is_that_of_torchvision_with_another_epsilon() {
+    let ours = tensors(&TORCHVISION, true, 10);
+    let pairs = shapes(&NVIDIA, true, 10).into_iter().zip(shapes(&TORCHVISION, true, 10));
+    let renamed: Tensors = pairs.map(|((theirs, _), (name, _))| (theirs, ours[&name].clone())).collect();
+    assert_eq!(renamed.len(), ours.len());
+    let outputs = |tensors: &Tensors, design: Design| {
+        let net = EfficientNet::from_bytes(&file(tensors), design).unwrap();
+        let maps = net.trunk(&cpu()).maps(image().into_iter().map(f32::from).collect());
+        maps.iter().map(|map| map.to_bits()).collect::<Vec<u32>>()
+    };
+    let nvidia = outputs(&renamed, Design::B0);
+    assert!(nvidia == outputs(&ours, Design { norm_eps: 1e-3, ..Design::B0 }));
+    assert!(nvidia != outputs(&ours, Design::B0));
+    let half = Design { norm_eps: 1e-3, shift: [127.5; 3], scale: [127.5; 3], ..Design::B0 };
+    assert!(outputs(&renamed, Design::B0_HALF) == outputs(&ours, half));
 }
 
 #[track_caller]
@@ -415,15 +458,7 @@ fn the_last_block_learns_and_returns_to_where_it_started() {
     let train = LabelledExamples { examples, labels: &labels };
     learner.restart(3);
     let before = learner.predict(examples).unwrap();
-    let lesson = Lesson {
-        train,
-        valid: None,
-        until: LessonEnd::Epochs(20),
-        learning_rate: 1e-3,
-        minibatch_size: 4,
-        reweight: false,
-        seed: 1,
-    };
+    let lesson = Lesson { minibatch_size: 4, seed: 1, ..Lesson::new(train, LessonEnd::Epochs(20), 1e-3) };
     let curve = learner.fit(&lesson).unwrap();
     assert!(curve.epochs[19].loss < 0.5 * curve.epochs[0].loss, "{curve:?}");
     assert_eq!(accuracy(&learner, train).unwrap(), 1.0);

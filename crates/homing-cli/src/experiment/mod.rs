@@ -41,6 +41,12 @@ Examples:
   homing experiment compare digits-quick
   homing experiment compare mnist-main --quick --out results";
 
+#[cfg(feature = "train")]
+const VERDICTS_EXAMPLES: &str = "\
+Examples:
+  homing experiment verdicts
+  homing experiment verdicts --out docs/results";
+
 #[derive(Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Arguments {
@@ -64,6 +70,14 @@ enum Command {
     #[command(before_help = COMPARE_EXAMPLES)]
     #[cfg(feature = "train")]
     Compare(grid::ResultOptions),
+    /// Test the claims of all built-in experiments whose results are in a folder, with a correction for their number.
+    #[command(before_help = VERDICTS_EXAMPLES)]
+    #[cfg(feature = "train")]
+    Verdicts {
+        /// Folder with the results.
+        #[arg(short, long, value_name = "FOLDER", default_value = "results")]
+        out: PathBuf,
+    },
 }
 
 #[derive(Args)]
@@ -94,6 +108,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Command::Compare(which) if which.name == defaults::STUDY[0] => defaults::compare(&which.out),
         #[cfg(feature = "train")]
         Command::Compare(which) => grid::compare(which),
+        #[cfg(feature = "train")]
+        Command::Verdicts { out } => grid::verdicts(out),
     }
 }
 

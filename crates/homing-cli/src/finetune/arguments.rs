@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow};
 use clap::{Args, FromArgMatches};
 use homing_train::models::NetworkName;
 use homing_train::{
-    ChoosingSettings, DataSpec, LabelSource, LearningSettings, LessonEnd, NamedStrategy, NetworkSpec, RunSpec, Sigma,
-    TaskSpec, models,
+    AdamSettings, ChoosingSettings, DataSpec, LabelSource, LearningSettings, LessonEnd, NamedStrategy, NetworkSpec,
+    RunSpec, Sigma, TaskSpec, models,
 };
 
 use crate::refusal;
@@ -104,12 +104,20 @@ struct TaskOptions {
     /// the examples if there are fewer than 90.
     #[arg(long, value_name = "COUNT")]
     target_count: Option<usize>,
+    /// Number of held-out examples to keep for targets, which are then never tested; by default, the number of targets. Runs with
+    /// different --target-count and the same reserve are tested on the same examples.
+    #[arg(long, value_name = "COUNT")]
+    target_reserve: Option<usize>,
     /// Maximum number of validation examples; they are at most half of the held-out examples of the task.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     valid_count: usize,
     /// Maximum number of test examples.
     #[arg(long, value_name = "COUNT", default_value_t = 2000)]
     test_count: usize,
+    /// Measure the accuracy on the validation examples, which also decide the best epoch, as the paper's authors do; it is then too
+    /// high.
+    #[arg(long)]
+    test_on_valid: bool,
     /// Maximum number of rows of the pool; a larger pool is sampled at random, in the same way for every seed.
     #[arg(long, value_name = "COUNT")]
     pool_count: Option<usize>,
@@ -137,14 +145,21 @@ struct ChoosingOptions {
     /// Picks per round.
     #[arg(long, value_name = "N", default_value_t = 1)]
     picks_per_round: usize,
+    /// Number of first picks of the run that are made at random, whatever the rule is.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    random_start: usize,
+    /// Allow a row to be picked again; the network then learns from it as often as it was picked.
+    #[arg(long)]
+    repeat: bool,
     /// Rows that each round chooses from: all, sample:COUNT or nearest:COUNT; by default sample:1000, and all for the network linear,
     /// whose embeddings are the rows themselves.
     #[arg(long, value_name = "ROWS")]
     candidates: Option<String>,
-    /// Targets per round, drawn from all targets; by default, each round uses all of them.
-    #[arg(long, value_name = "N")]
-    targets_per_round: Option<usize>,
-    /// Kind of embedding: last-layer, loss-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
+    /// Targets per round: all, N at random, or the N that explain the others best (max-det:N) or are farthest apart (max-dist:N)
+    /// under the current network.
+    #[arg(long, value_name = "N", default_value = "all")]
+    targets_per_round: String,
+    /// Kind of embedding: last-layer, loss-gradient, logit-gradient, output-gradient, network-gradient[:WIDTH] or outputs.
     #[arg(long, value_name = "KIND", default_value = "last-layer")]
     embedding: String,
     /// Covariance Σ of the last layer's weights: identity, laplace-diagonal, laplace-kronecker, laplace-damped or laplace-full.
@@ -154,8 +169,12 @@ struct ChoosingOptions {
     /// embeddings are centred and scaled to length 1.
     #[arg(long, value_name = "R")]
     noise_std: Option<f64>,
-    /// Whether to condition on the picks of earlier rounds instead of starting each round from the prior, as the paper does; the
-    /// default is true, except with a Laplace covariance.
+    /// Noise variance ρ² as a share of the mean of k(x, x) over the candidates of each round, instead of --noise-std.
+    #[arg(long, value_name = "SHARE", conflicts_with = "noise_std")]
+    noise_share: Option<f64>,
+    /// Whether to condition on the picks of earlier rounds instead of starting each round from the prior, as the paper does; rules
+    /// by distance (max-dist, k-means++, badge) then start from those picks as their centroids. The default is true, except with a
+    /// Laplace covariance.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     condition: Option<bool>,
 }
@@ -180,11 +199,26 @@ struct LearningOptions {
     /// Start each round from the network of the previous round instead of from fresh weights.
     #[arg(long)]
     warm_start: bool,
+    /// Keep the last of several equally good epochs instead of the first.
+    #[arg(long)]
+    keep_last_best: bool,
+    /// Leave the network as it is in a round without a pick from the task, instead of learning again from all examples.
+    #[arg(long)]
+    skip_idle_rounds: bool,
+    /// Continue the moments of Adam over rounds instead of starting it anew in each round.
+    #[arg(long)]
+    keep_optimizer: bool,
+    /// Number ε that Adam adds to the root of the second moment; PyTorch has 1e-8.
+    #[arg(long, value_name = "E", default_value_t = AdamSettings::EPSILON)]
+    adam_epsilon: f64,
     #[arg(long, value_name = "RATE", help = models::learning_rate_help())]
     learning_rate: Option<f64>,
     /// Maximum number of examples per optimiser step.
     #[arg(long, value_name = "N", default_value_t = 64)]
     minibatch_size: usize,
+    /// Give every step but the last of an epoch --minibatch-size examples, instead of nearly the same number to all.
+    #[arg(long)]
+    full_minibatches: bool,
     /// Weight classes by their number of examples instead of equally.
     #[arg(long)]
     unweighted_loss: bool,
@@ -279,8 +313,10 @@ impl TaskOptions {
             targets: self.targets.clone(),
             classes: self.task.clone(),
             target_count: self.target_count,
+            target_reserve: self.target_reserve,
             valid_count: self.valid_count,
             test_count: self.test_count,
+            test_on_valid: self.test_on_valid,
             pool_count: self.pool_count,
             thin_pool: self.thin_pool.clone(),
             thin_targets: self.thin_targets.clone(),
@@ -294,14 +330,17 @@ impl ChoosingOptions {
         Ok(ChoosingSettings {
             rounds: self.rounds,
             picks_per_round: self.picks_per_round,
+            random_start: self.random_start,
+            repeat: self.repeat,
             candidates: match &self.candidates {
                 Some(typed) => typed.parse()?,
                 None => RunSpec::new("").choosing.candidates,
             },
-            targets_per_round: self.targets_per_round,
+            targets_per_round: self.targets_per_round.parse()?,
             embedding: self.embedding.parse()?,
             sigma,
             noise_std: self.noise_std,
+            noise_share: self.noise_share,
             condition: self.condition.unwrap_or(sigma == Sigma::Identity),
         })
     }
@@ -323,7 +362,12 @@ impl LearningOptions {
             until: self.epochs.map_or(drops, LessonEnd::Epochs),
             warm_start: self.warm_start,
             minibatch_size: self.minibatch_size,
+            full_minibatches: self.full_minibatches,
             unweighted_loss: self.unweighted_loss,
+            keep_last_best: self.keep_last_best,
+            skip_idle_rounds: self.skip_idle_rounds,
+            keep_optimizer: self.keep_optimizer,
+            adam_epsilon: self.adam_epsilon,
         }
     }
 }

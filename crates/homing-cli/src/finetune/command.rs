@@ -42,8 +42,10 @@ fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
     options.path("targets", task.targets.as_ref());
     options.path("task", task.classes.as_ref().map(|classes| classes.join(",")));
     options.given("target-count", task.target_count.as_ref());
+    options.given("target-reserve", task.target_reserve.as_ref());
     options.other("valid-count", &task.valid_count, &own.valid_count);
     options.other("test-count", &task.test_count, &own.test_count);
+    options.flag("test-on-valid", task.test_on_valid);
     options.given("pool-count", task.pool_count.as_ref());
     for (name, thin) in [("thin-pool", &task.thin_pool), ("thin-targets", &task.thin_targets)] {
         let shares: Vec<String> = thin.iter().map(|(class, share)| format!("{class}:{share}")).collect();
@@ -58,12 +60,15 @@ fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
         options.path("against", Some(if names.is_empty() { "none".into() } else { names.join(",") }));
     }
     options.other("picks-per-round", &choosing.picks_per_round, &own.picks_per_round);
+    options.other("random-start", &choosing.random_start, &own.random_start);
+    options.flag("repeat", choosing.repeat);
     options.other("rounds", &choosing.rounds, &own.rounds);
     options.other("candidates", &choosing.candidates, &own.candidates);
-    options.given("targets-per-round", choosing.targets_per_round.as_ref());
+    options.other("targets-per-round", &choosing.targets_per_round, &own.targets_per_round);
     options.other("embedding", &choosing.embedding, &own.embedding);
     options.other("sigma", &choosing.sigma, &own.sigma);
     options.given("noise-std", choosing.noise_std.as_ref());
+    options.given("noise-share", choosing.noise_share.as_ref());
     if choosing.condition != (choosing.sigma == Sigma::Identity) {
         options.flag(if choosing.condition { "condition=true" } else { "condition=false" }, true);
     }
@@ -89,8 +94,13 @@ fn options(spec: &RunSpec) -> Vec<(&'static str, Option<OsString>)> {
         }
     }
     options.flag("warm-start", learning.warm_start);
+    options.flag("keep-last-best", learning.keep_last_best);
+    options.flag("skip-idle-rounds", learning.skip_idle_rounds);
+    options.flag("keep-optimizer", learning.keep_optimizer);
+    options.other("adam-epsilon", &learning.adam_epsilon, &own.adam_epsilon);
     options.given("learning-rate", spec.network.learning_rate.as_ref());
     options.other("minibatch-size", &learning.minibatch_size, &own.minibatch_size);
+    options.flag("full-minibatches", learning.full_minibatches);
     options.flag("unweighted-loss", learning.unweighted_loss);
     options.other("device", &spec.network.device, &usual.network.device);
     options.other("seeds", &spec.seeds, &usual.seeds);
@@ -135,6 +145,8 @@ mod tests {
             "a.csv --task=1 --sigma laplace-full",
             "a.csv --task=1 --condition=false",
             "a.csv --encoder built-in --text-column=t --labels=l.csv --against random",
+            "a.csv --task 1,2 --target-reserve 9 --test-on-valid --random-start 2 --repeat --targets-per-round max-det:3 \
+             --noise-share 0.5 --keep-last-best --skip-idle-rounds --keep-optimizer --adam-epsilon 1e-8 --full-minibatches",
             "a.csv --task=-1,2 --against ctl,random --ask --patience 2 --max-epochs 9 --learning-rate 1e-7",
         ];
         for line in lines {

@@ -44,6 +44,8 @@ pub fn words(remedy: Remedy) -> String {
         Remedy::MoreClasses => "name two or more with --task, or give data with more",
         Remedy::WholePool => "leave --pool-count out, or shorten the files of the pool",
         Remedy::OtherTargetCount => "choose another --target-count, or give --targets",
+        Remedy::OtherTargetReserve => "choose another --target-reserve, or leave it out",
+        Remedy::MoreValidation => "give --valid-count 1 or more, or leave --test-on-valid out",
         Remedy::SmallerSeed => "give a smaller --seed",
         Remedy::RenameClassOrLabelInFile => "rename it, or give the labels in a file with --labels FILE",
         Remedy::AddLabels => {

@@ -44,6 +44,8 @@ impl Error {
             Self::OneClass { name: text() },
             Self::SampledPool,
             Self::TargetCount { count: 50, most: 22, left: 23 },
+            Self::TargetReserve { reserve: 9, count: 10, most: 22 },
+            Self::NoTests,
             Self::Seeds { first: 7, count: 9, last: 10 },
             Self::Share { class: text(), share: 7.0 },
             Self::UntypableClass { class: text() },
@@ -60,7 +62,8 @@ impl Error {
             Self::Data(homing_data::Error::Unknown { path: path() }),
             Self::Pool(homing_pool::Error::NotFound { path: path() }),
         ];
-        let name_sets = [NameSet::Network, NameSet::Embedding, NameSet::Covariance, NameSet::Candidates];
+        let name_sets =
+            [NameSet::Network, NameSet::Embedding, NameSet::Covariance, NameSet::Candidates, NameSet::RoundTargets];
         all.extend(name_sets.map(|of| Self::Name { of, name: text() }));
         all.extend(Parameter::ALL.iter().map(|&parameter| Self::OutOfRange { parameter, value: "0".into() }));
         let paths = [

@@ -84,6 +84,10 @@ pub enum Error {
     SampledPool,
     /// There are too few held-out examples for the number of targets.
     TargetCount { count: usize, most: usize, left: usize },
+    /// The examples that are kept for targets are fewer than the targets, or more than there are.
+    TargetReserve { reserve: usize, count: usize, most: usize },
+    /// The accuracy was to be measured on validation examples, of which there are none.
+    NoTests,
     /// Some seeds exceed the largest possible one.
     Seeds { first: u64, count: u64, last: u64 },
     /// The share of a class to leave out is not between 0 and 1.
@@ -168,6 +172,8 @@ impl Error {
             Self::OneClass { .. } => Remedy::MoreClasses,
             Self::SampledPool => Remedy::WholePool,
             Self::TargetCount { .. } => Remedy::OtherTargetCount,
+            Self::TargetReserve { .. } => Remedy::OtherTargetReserve,
+            Self::NoTests => Remedy::MoreValidation,
             Self::Seeds { .. } => Remedy::SmallerSeed,
             Self::Share { .. } => Remedy::ShareInRange,
             Self::UntypableClass { .. } => Remedy::RenameClassOrLabelInFile,
@@ -277,6 +283,14 @@ impl fmt::Display for ProblemSentence<'_> {
                 "the number of targets, {count}, is not between 1 and {most}: {left} held-out examples of the task are left for \
                  targets and tests"
             ),
+            Error::TargetReserve { reserve, count, most } => write!(
+                f,
+                "{reserve} held-out examples are to be kept for targets, which is not between the {count} targets and the {most} \
+                 examples that can be kept"
+            ),
+            Error::NoTests => {
+                f.write_str("the accuracy is to be measured on the validation examples, but there are none")
+            }
             Error::Seeds { first, count, last } => {
                 write!(f, "{count} seeds from {first} on exceed the largest seed, {last}")
             }

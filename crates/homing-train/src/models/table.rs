@@ -66,6 +66,7 @@ macro_rules! networks {
 networks! {
     "cnn" "cnn" Images 1e-3 Random(cnn);
     "efficientnet-b0" "efficientnet-b0" Images 1e-3 Pretrained(Design::B0);
+    "efficientnet-b0-half" "efficientnet-b0-half" Images 1e-3 Pretrained(Design::B0_HALF);
     "efficientnet-lite0" "efficientnet-lite0" Images 1e-3 Pretrained(Design::LITE0);
     "linear" "linear" Rows 0.03 Random(mlp);
     "mlp:WIDTHS" "mlp:256,128" Rows 0.01 Random(mlp);
@@ -210,7 +211,7 @@ pub fn network_help() -> String {
     format!(
         "{} ({} start from the weights of a file; their frozen part runs once per image, and its outputs are kept in the cache)",
         listed(&all),
-        pretrained.join(" and "),
+        pretrained.join(", "),
     )
 }
 
@@ -235,7 +236,9 @@ mod tests {
         for name in ["mlp", "mlp:", "mlp:0", "mlp:1,,2", "cnn:3", "resnet", ""] {
             let message = name.parse::<NetworkName>().unwrap_err().to_string();
             assert!(
-                message.contains("use cnn, efficientnet-b0 or efficientnet-lite0 for images, linear or mlp:256,128"),
+                message.contains(
+                    "use cnn, efficientnet-b0, efficientnet-b0-half or efficientnet-lite0 for images, linear or mlp:256,128"
+                ),
                 "{message}"
             );
         }

@@ -20,10 +20,12 @@ use super::record::{read_json, remove_left_overs, write_json};
 
 const LOCK: &str = "lock";
 const PLAN: &str = "plan.json";
-/// Files in the folder of a rule: its records, the batch that is being labelled, and a network that may lack its record.
+/// Files in the folder of a rule: its records, the batch that is being labelled, and a network and moments that may lack
+/// their record.
 const ROUNDS: &str = "rounds";
 const PENDING: &str = "pending.json";
 const FIRST_MODEL: &str = "model-0001.safetensors";
+const FIRST_MOMENTS: &str = "moments-0001.bin";
 /// Files that a finished run writes in addition to the folders of its rules.
 const RESULTS: [&str; 4] = ["picks.csv", "results.csv", "report.html", TO_LABEL];
 
@@ -122,7 +124,8 @@ impl RunFolder {
         let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) =
             listed(&self.path)?.into_iter().partition(|path| path.is_dir());
         let is_removable = |path: &PathBuf| {
-            path.ends_with(FIRST_MODEL) || is_left_over(path) || (path.ends_with(PENDING) && !keep_answers)
+            let unfinished = path.ends_with(FIRST_MODEL) || path.ends_with(FIRST_MOMENTS);
+            unfinished || is_left_over(path) || (path.ends_with(PENDING) && !keep_answers)
         };
         let mut removable = Vec::new();
         for folder in &folders {

@@ -15,6 +15,8 @@ pub(crate) struct Pending {
     pub picks: Vec<LabelledPick>,
     /// Number of picks that have an answer.
     pub answered: usize,
+    /// Mean of k(x, x) over the candidates of the round.
+    pub mean_var: Option<f64>,
 }
 
 /// The rounds that were checked so far.
@@ -42,15 +44,20 @@ impl<'a> History<'a> {
         self.picked.extend(round.picks.iter().map(|pick| pick.row));
         let in_task =
             |pick: &&LabelledPick| pick.label.is_some_and(|label| self.problem.classes[label as usize].is_some());
-        self.learned += round.picks.iter().filter(in_task).count();
+        let new = round.picks.iter().filter(in_task).count();
+        self.learned += new;
         expect(round.learned == self.learned, || {
             format!(
                 "it claims that the network learned from {} examples, but there are {}",
                 round.learned, self.learned
             )
         })?;
-        expect(round.curve.is_some() == (self.learned > 0), || {
+        let lesson = if self.settings.learning.skip_idle_rounds { new > 0 } else { self.learned > 0 };
+        expect(round.curve.is_some() == lesson, || {
             "the curve of its lesson does not match the number of examples".into()
+        })?;
+        expect(round.mean_var.is_none_or(|mean| mean.is_finite() && mean >= 0.0), || {
+            "the mean variance of its candidates is negative".into()
         })?;
         round.curve.iter().try_for_each(check_curve)?;
         expect(round.accuracy.is_some() == self.problem.test.is_some() && round.accuracy.is_none_or(is_share), || {
@@ -60,7 +67,7 @@ impl<'a> History<'a> {
 
     /// Checks the batch that is being labelled in round `number`, or returns why it is not valid.
     pub fn check_pending(&self, pending: &Pending, number: usize) -> Result<(), String> {
-        let Pending { round, picks, answered } = pending;
+        let Pending { round, picks, answered, .. } = pending;
         expect(*round == number, || format!("it is of round {round}, but round {number} is the next"))?;
         expect(*answered <= picks.len(), || format!("it claims {answered} answers for {} picks", picks.len()))?;
         self.check_picks(picks, *answered)?;
@@ -79,7 +86,7 @@ impl<'a> History<'a> {
             let open = self.problem.open.binary_search(&row).is_ok();
             expect(open, || format!("row {row} was picked, but it cannot be chosen"))?;
             let first = !self.picked.contains(&row) && rows.insert(row);
-            expect(first, || format!("row {row} was picked twice"))?;
+            expect(first || self.settings.choosing.repeat, || format!("row {row} was picked twice"))?;
             let known = label.is_none_or(|label| (label as usize) < classes);
             expect(known, || {
                 format!(

@@ -3,6 +3,8 @@
 //!
 //! - `rounds/0001.json`: the picks and metrics of a round.
 //! - `model-0001.safetensors`: the network after the last round; it is called `model.safetensors` when all rounds are done.
+//! - `moments-0001.bin`: the moments of the optimiser after the last round, if it is kept over rounds; removed when all
+//!   rounds are done.
 //! - `pending.json`: the batch that is being labelled.
 
 use std::fs;
@@ -95,9 +97,21 @@ impl RuleRun {
         Err(tampered(last, "the network of the last round is missing"))
     }
 
-    /// Returns the picks that were being labelled when the run was interrupted.
-    pub(crate) fn pending(&self) -> Option<Vec<LabelledPick>> {
-        self.pending.as_ref().map(|pending| pending.picks.clone())
+    /// Returns the moments of the optimiser after the last round; none if the network has not learned yet.
+    pub(crate) fn moments(&self) -> Result<Option<Vec<u8>>> {
+        if self.rounds.iter().all(|round| round.curve.is_none()) {
+            return Ok(None);
+        }
+        let path = self.optimizer(self.rounds.len());
+        if is_there(&path)? {
+            return Ok(Some(read_file(&path, most_bytes())?));
+        }
+        Err(tampered(path, "the moments of the optimiser after the last round are missing"))
+    }
+
+    /// Returns the picks that were being labelled when the run was interrupted, and the mean of k(x, x) over the candidates.
+    pub(crate) fn pending(&self) -> Option<(Vec<LabelledPick>, Option<f64>)> {
+        self.pending.as_ref().map(|pending| (pending.picks.clone(), pending.mean_var))
     }
 
     /// Returns how many of these picks have an answer.
@@ -105,16 +119,24 @@ impl RuleRun {
         self.pending.as_ref().map_or(0, |pending| pending.answered)
     }
 
-    pub(crate) fn keep_pending(&mut self, picks: &[LabelledPick], answered: usize) -> Result<()> {
-        let pending = Pending { round: self.rounds.len() + 1, picks: picks.to_vec(), answered };
+    pub(crate) fn keep_pending(
+        &mut self,
+        picks: &[LabelledPick],
+        answered: usize,
+        mean_var: Option<f64>,
+    ) -> Result<()> {
+        let pending = Pending { round: self.rounds.len() + 1, picks: picks.to_vec(), answered, mean_var };
         write_json(&self.folder.join(PENDING), &pending)?;
         self.pending = Some(pending);
         Ok(())
     }
 
-    /// Saves a round: first the network, then the record that makes the round count.
-    pub(crate) fn commit(&mut self, round: &RoundRecord, weights: &[u8]) -> Result<()> {
+    /// Saves a round: first the network and the moments of the optimiser, then the record that makes the round count.
+    pub(crate) fn commit(&mut self, round: &RoundRecord, weights: &[u8], moments: Option<&[u8]>) -> Result<()> {
         write_beside(&self.model(round.round), |file| file.write_all(weights))?;
+        if let Some(moments) = moments {
+            write_beside(&self.optimizer(round.round), |file| file.write_all(moments))?;
+        }
         let path = record(&self.folder, round.round);
         write_json(&path, round)?;
         // Read back, so that this run continues with the same numbers as a resumed one.
@@ -123,7 +145,10 @@ impl RuleRun {
         remove_if_there(&self.folder.join(PENDING))?;
         match round.round {
             0 | 1 => Ok(()),
-            later => remove_if_there(&self.model(later - 1)),
+            later => {
+                remove_if_there(&self.model(later - 1))?;
+                remove_if_there(&self.optimizer(later - 1))
+            }
         }
     }
 
@@ -133,6 +158,7 @@ impl RuleRun {
         for round in (1..self.rounds.len()).chain([self.rounds.len() + 1]) {
             remove_if_there(&self.model(round))?;
         }
+        (1..=self.rounds.len() + 1).try_for_each(|round| remove_if_there(&self.optimizer(round)))?;
         remove_if_there(&self.folder.join(PENDING))?;
         for folder in [&self.folder, &self.folder.join("rounds")] {
             remove_left_overs(folder)?;
@@ -146,6 +172,10 @@ impl RuleRun {
 
     fn model(&self, round: usize) -> PathBuf {
         self.folder.join(format!("model-{round:04}.safetensors"))
+    }
+
+    fn optimizer(&self, round: usize) -> PathBuf {
+        self.folder.join(format!("moments-{round:04}.bin"))
     }
 
     /// Returns the path of the network after all rounds.

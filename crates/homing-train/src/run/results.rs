@@ -57,6 +57,8 @@ pub struct RoundResult {
     pub accuracy: Option<f64>,
     /// Information about the targets in the picks of the round, in nats.
     pub information: f64,
+    /// Mean of k(x, x) over the candidates of the round.
+    pub mean_var: Option<f64>,
     /// The picks of this round, with their labels.
     pub labelled: Vec<LabelledPick>,
 }
@@ -93,6 +95,7 @@ impl RunResults {
                 task_share: share.value(),
                 accuracy: round.accuracy,
                 information: round.picks.last().map_or(0.0, |pick| pick.information),
+                mean_var: round.mean_var,
                 labelled: round.picks.clone(),
             });
         }
@@ -111,12 +114,13 @@ impl RunResults {
     pub fn write(&self, path: &Path) -> Result<()> {
         let number = |x: Option<f64>| x.map_or_else(String::new, |x| x.to_string());
         write_beside(path, |file| {
-            writeln!(file, "rule,seed,round,picks,accuracy,task_share,information")?;
+            writeln!(file, "rule,seed,round,picks,accuracy,task_share,information,mean_var")?;
             for (rule, rounds) in &self.rules {
                 for result in rounds {
                     let (accuracy, share) = (number(result.accuracy), number(result.task_share));
                     let RoundResult { seed, round, picks, information, .. } = result;
-                    writeln!(file, "{rule},{seed},{round},{picks},{accuracy},{share},{information}")?;
+                    let mean_var = number(result.mean_var);
+                    writeln!(file, "{rule},{seed},{round},{picks},{accuracy},{share},{information},{mean_var}")?;
                 }
             }
             Ok(())

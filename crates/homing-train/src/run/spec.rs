@@ -10,11 +10,12 @@ use crate::algorithm::{ChoosingSettings, LearningSettings, Settings};
 use crate::candidates::Candidates;
 use crate::embed::EmbeddingKind;
 use crate::labels::LabelSource;
-use crate::learner::LessonEnd;
+use crate::learner::{AdamSettings, LessonEnd};
 use crate::models::NetworkName;
 use crate::remedy::{Parameter, PathParameter};
 use crate::sigma::Sigma;
 use crate::strategy::NamedStrategy;
+use crate::targets::RoundTargets;
 use crate::{Error, Result};
 
 use super::{RunData, label_file};
@@ -84,10 +85,16 @@ pub struct TaskSpec {
     /// Number of targets to draw from held-out examples if `targets` is none; by default 30, or a third of fewer than 90
     /// examples.
     pub target_count: Option<usize>,
+    /// Number of held-out examples that are kept for targets and never tested; by default, the number of targets. Runs with
+    /// different numbers of targets and the same reserve are tested on the same examples.
+    pub target_reserve: Option<usize>,
     /// Maximum number of validation examples; they are at most half of the held-out examples of the task.
     pub valid_count: usize,
     /// Maximum number of test examples.
     pub test_count: usize,
+    /// Whether the accuracy is measured on the validation examples, which also decide the best epoch, instead of on others.
+    /// It is then too high; the paper's authors measure so.
+    pub test_on_valid: bool,
     /// Maximum number of rows of the pool; a larger pool is sampled, in the same way for every seed.
     pub pool_count: Option<usize>,
     /// Classes to thin out in the pool, with the share of each to leave out.
@@ -129,8 +136,10 @@ impl RunSpec {
                 targets: None,
                 classes: None,
                 target_count: None,
+                target_reserve: None,
                 valid_count: 500,
                 test_count: 2000,
+                test_on_valid: false,
                 pool_count: None,
                 thin_pool: Vec::new(),
                 thin_targets: Vec::new(),
@@ -140,11 +149,14 @@ impl RunSpec {
             choosing: ChoosingSettings {
                 rounds: 30,
                 picks_per_round: 1,
+                random_start: 0,
+                repeat: false,
                 candidates: Candidates::Sample(1000),
-                targets_per_round: None,
+                targets_per_round: RoundTargets::All,
                 embedding: EmbeddingKind::LastLayer,
                 sigma: Sigma::Identity,
                 noise_std: None,
+                noise_share: None,
                 condition: true,
             },
             labels: LabelSource::Data,
@@ -153,7 +165,12 @@ impl RunSpec {
                 until: LessonEnd::ValidationDrops { patience: 20, max_epochs: 100 },
                 warm_start: false,
                 minibatch_size: 64,
+                full_minibatches: false,
                 unweighted_loss: false,
+                keep_last_best: false,
+                skip_idle_rounds: false,
+                keep_optimizer: false,
+                adam_epsilon: AdamSettings::EPSILON,
             },
             seed: 0,
             seeds: 1,
@@ -177,10 +194,10 @@ impl RunSpec {
         let counts = [
             (Parameter::Size, self.data.size),
             (Parameter::TargetCount, task.target_count),
+            (Parameter::TargetReserve, task.target_reserve),
             (Parameter::PoolCount, task.pool_count),
             (Parameter::Rounds, Some(choosing.rounds)),
             (Parameter::PicksPerRound, Some(choosing.picks_per_round)),
-            (Parameter::TargetsPerRound, choosing.targets_per_round),
             (Parameter::MinibatchSize, Some(learning.minibatch_size)),
         ];
         for (parameter, count) in counts.into_iter().chain(lesson) {

@@ -68,14 +68,25 @@ impl RunData {
         let held_inputs = self.inputs.test.as_ref().unwrap_or(&self.inputs.train);
         let targets = if let Some(targets) = &self.inputs.targets {
             (targets, (0..targets.len()).collect())
-        } else if count == 0 || count > left || count == rest.len() {
+        } else if count == 0 || count > left || count == rest.len() && !spec.task.test_on_valid {
             return Err(Error::TargetCount { count, most: left.min(rest.len().saturating_sub(1)), left });
         } else {
-            (held_inputs, rest.drain(..count).collect())
+            let reserve = spec.task.target_reserve.unwrap_or(count);
+            if reserve < count || reserve > left || reserve == rest.len() && !spec.task.test_on_valid {
+                let most = left.min(rest.len().saturating_sub(1));
+                return Err(Error::TargetReserve { reserve, count, most });
+            }
+            (held_inputs, rest.drain(..reserve).take(count).collect())
         };
         rest.shuffle(&mut rng);
         rest.truncate(spec.task.test_count);
         let labelled = |rows| LabelledRows::new(self, held, held_inputs, rows);
+        if spec.task.test_on_valid {
+            if valid.is_empty() {
+                return Err(Error::NoTests);
+            }
+            rest.clone_from(&valid);
+        }
         Ok(DataSplit { run: self, open, targets, valid: labelled(valid), test: labelled(rest) })
     }
 }

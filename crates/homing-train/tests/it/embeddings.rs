@@ -191,8 +191,6 @@ fn a_linear_classifier_fits_numbers() {
     let train = LabelledExamples { examples: Examples { inputs: &inputs, rows: &rows }, labels: &labels };
     let mut network = mlp(width, &[], 2, 0);
     let until = LessonEnd::Epochs(200);
-    network
-        .fit(&Lesson { train, valid: None, until, learning_rate: 0.05, minibatch_size: 64, reweight: false, seed: 0 })
-        .unwrap();
+    network.fit(&Lesson::new(train, until, 0.05)).unwrap();
     assert!(homing_train::accuracy(&network, train).unwrap() > 0.95);
 }

@@ -1,7 +1,7 @@
 //! Training, stopping and saving networks.
 
 use half::{bf16, f16};
-use homing_train::{Learner, Lesson, LessonCurve, LessonEnd, Network, accuracy, models};
+use homing_train::{AdamSettings, Learner, Lesson, LessonCurve, LessonEnd, Network, accuracy, models};
 
 use safetensors::tensor::{TensorView, serialize};
 use safetensors::{Dtype, SafeTensors};
@@ -10,7 +10,7 @@ use crate::world::{Bars, cnn};
 
 fn lesson<'a>(train: &'a Bars, valid: Option<&'a Bars>, until: LessonEnd, seed: u64) -> Lesson<'a> {
     let valid = valid.map(Bars::labelled);
-    Lesson { train: train.labelled(), valid, until, learning_rate: 1e-3, minibatch_size: 16, reweight: true, seed }
+    Lesson { valid, minibatch_size: 16, reweight: true, seed, ..Lesson::new(train.labelled(), until, 1e-3) }
 }
 
 fn trained(until: LessonEnd, seed: u64) -> (Network<models::Cnn>, LessonCurve) {
@@ -139,4 +139,55 @@ fn bad_lessons_are_refused() {
     let train = Bars::new(4, 4, 0);
     let message = cnn(3, 0).fit(&lesson(&train, None, LessonEnd::Epochs(1), 0)).unwrap_err().to_string();
     assert!(message.contains("example 3 has the label 3, but there are 3 classes"), "{message}");
+}
+
+#[test]
+fn the_last_of_equally_good_epochs_can_be_kept() {
+    let (train, valid) = (Bars::new(24, 3, 1), Bars::new(30, 3, 2));
+    let until = LessonEnd::ValidationDrops { patience: 12, max_epochs: 60 };
+    let curve = |keep_last_best| {
+        let mut network = cnn(3, 5);
+        let curve = network.fit(&Lesson { keep_last_best, ..lesson(&train, Some(&valid), until, 1) }).unwrap();
+        let best = curve.epochs[curve.kept - 1].valid.unwrap();
+        assert_eq!(accuracy(&network, valid.labelled()).unwrap(), best);
+        curve
+    };
+    let (first, last) = (curve(false), curve(true));
+    // The same epochs run, because only a rise makes the lesson longer.
+    assert_eq!(first.epochs, last.epochs);
+    let best = first.epochs.iter().map(|epoch| epoch.valid.unwrap()).fold(0.0, f64::max);
+    let is_best = |epoch: &homing_train::Epoch| epoch.valid == Some(best);
+    assert_eq!(first.kept, first.epochs.iter().position(is_best).unwrap() + 1);
+    assert_eq!(last.kept, last.epochs.iter().rposition(is_best).unwrap() + 1);
+    assert!(last.kept > first.kept, "no two epochs are equally good, so the test shows nothing");
+}
+
+#[test]
+fn steps_are_of_even_size_or_full() {
+    let train = Bars::new(24, 3, 1);
+    let saved = |minibatch_size, full_minibatches| {
+        let mut network = cnn(3, 5);
+        let lesson = lesson(&train, None, LessonEnd::Epochs(2), 0);
+        network.fit(&Lesson { minibatch_size, full_minibatches, ..lesson }).unwrap();
+        network.save().unwrap()
+    };
+    // 24 examples in steps of 12 are even and full; at most 16 per step makes steps of 12 and 12, or of 16 and 8.
+    assert!(saved(12, true) == saved(12, false));
+    assert!(saved(16, false) == saved(12, false));
+    assert!(saved(16, true) != saved(16, false));
+}
+
+#[test]
+fn a_large_epsilon_makes_small_steps() {
+    let train = Bars::new(24, 3, 1);
+    let moved = |epsilon| {
+        let mut network = cnn(3, 5);
+        let before = network.last_layer();
+        let usual = lesson(&train, None, LessonEnd::Epochs(1), 0);
+        network.fit(&Lesson { adam: AdamSettings { epsilon, ..usual.adam }, ..usual }).unwrap();
+        let pairs = before.iter().zip(network.last_layer()).map(|(a, b)| f64::from((a - b).abs()));
+        pairs.fold(0.0, f64::max)
+    };
+    // A step is the learning rate times m/(√v + ε), so at most the learning rate, and almost nothing if ε is large.
+    assert!(moved(1e-8) >= moved(1e-5) && moved(1e-5) > 1e-4 && moved(1e3) < 1e-6);
 }

@@ -1,5 +1,6 @@
 //! Tests of networks, their embeddings and the loop.
 
+mod authors;
 mod embeddings;
 #[path = "../files/mod.rs"]
 mod files;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use homing_train::{
-    Answer, Candidates, ChoosingSettings, EmbeddingKind, Error, KnownLabels, LearningSettings, LessonEnd,
-    NamedStrategy, Oracle, Problem, Question, RoundRecord, RuleRun, Settings, Sigma, fine_tune,
+    AdamSettings, Answer, Candidates, ChoosingSettings, EmbeddingKind, Error, KnownLabels, LearningSettings, LessonEnd,
+    NamedStrategy, Oracle, Problem, Question, RoundRecord, RoundTargets, RuleRun, Settings, Sigma, fine_tune,
 };
 
 use crate::files::files;
@@ -18,18 +18,26 @@ fn settings() -> Settings {
         choosing: ChoosingSettings {
             rounds: 4,
             picks_per_round: 3,
+            random_start: 0,
+            repeat: false,
             candidates: Candidates::Sample(40),
-            targets_per_round: Some(4),
+            targets_per_round: RoundTargets::Sample(4),
             embedding: EmbeddingKind::LastLayer,
             sigma: Sigma::Identity,
             noise_std: Some(0.1),
+            noise_share: None,
             condition: false,
         },
         learning: LearningSettings {
             until: LessonEnd::Epochs(2),
             warm_start: true,
             minibatch_size: 8,
+            full_minibatches: false,
             unweighted_loss: false,
+            keep_last_best: false,
+            skip_idle_rounds: false,
+            keep_optimizer: false,
+            adam_epsilon: AdamSettings::EPSILON,
         },
         learning_rate: 1e-3,
         seed: 11,
@@ -37,15 +45,15 @@ fn settings() -> Settings {
 }
 
 /// Returns the settings with a change.
-fn with(change: impl FnOnce(&mut Settings)) -> Settings {
+pub fn with(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = settings();
     change(&mut settings);
     settings
 }
 
-struct World {
-    pool: Bars,
-    known: Vec<Option<u32>>,
+pub struct World {
+    pub pool: Bars,
+    pub known: Vec<Option<u32>>,
     targets: Bars,
     test: Bars,
     classes: Vec<Option<u32>>,
@@ -53,7 +61,7 @@ struct World {
 
 impl World {
     /// Makes six kinds of bars, the first three of which are the task.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let pool = Bars::new(120, 6, 1);
         let known = pool.labels.iter().copied().map(Some).collect();
         let task = |count, seed| {
@@ -65,7 +73,7 @@ impl World {
         Self { pool, known, targets: task(24, 2), test: task(60, 3), classes }
     }
 
-    fn problem(&self) -> Problem<'_> {
+    pub fn problem(&self) -> Problem<'_> {
         Problem {
             pool: &self.pool.inputs,
             open: &self.pool.rows,
@@ -76,7 +84,7 @@ impl World {
         }
     }
 
-    fn go(&self, settings: &Settings, folder: &Path, oracle: &mut dyn Oracle) -> Result<Vec<RoundRecord>, Error> {
+    pub fn go(&self, settings: &Settings, folder: &Path, oracle: &mut dyn Oracle) -> Result<Vec<RoundRecord>, Error> {
         let problem = self.problem();
         let mut run = RuleRun::open(folder, &problem, settings)?;
         let mut rounds = run.rounds().to_vec();
@@ -89,7 +97,7 @@ impl World {
 }
 
 /// An oracle that fails after a number of answers.
-struct FailingOracle<'a>(KnownLabels<'a>, usize);
+pub struct FailingOracle<'a>(pub KnownLabels<'a>, pub usize);
 
 impl Oracle for FailingOracle<'_> {
     fn label(&mut self, question: &Question<'_>) -> Result<Answer, Error> {
@@ -323,7 +331,9 @@ fn every_rule_and_embedding_runs() {
         });
         world.go(&settings, folder.path(), &mut KnownLabels(&world.known)).unwrap();
     }
-    for embedding in ["last-layer", "loss-gradient", "output-gradient", "network-gradient:128", "outputs"] {
+    for embedding in
+        ["last-layer", "loss-gradient", "logit-gradient", "output-gradient", "network-gradient:128", "outputs"]
+    {
         for condition in [false, true] {
             let folder = tempfile::tempdir().unwrap();
             let embedding = embedding.parse().unwrap();

@@ -128,6 +128,8 @@ strategies! {
         "as itl", "the rows with the highest itl scores, all scored once", "Fig. 3";
     "itl-exact-top-b" TopB Largest Given Itl(TargetNoise::Free),
         "as itl-exact", "the rows with the highest itl-exact scores, all scored once", "–";
+    "itl-value-top-b" TopB Largest Given ItlValue,
+        "as itl-value", "the rows with the highest itl-value scores, all scored once", "–";
     "ctl-top-b" TopB Largest Given Ctl,
         "as ctl", "the rows with the highest ctl scores, all scored once", "Fig. 3";
     "vtl-top-b" TopB Largest Given Vtl,
@@ -195,6 +197,25 @@ impl Strategy {
     /// Returns whether the strategy computes loss gradients from last-layer embeddings and probabilities.
     pub fn makes_loss_gradients(&self) -> bool {
         matches!(self.space, Space::LossGradient)
+    }
+
+    /// Returns the strategy for a task whose points are gradients already, under the kernel of their last layer. Without it,
+    /// `badge` computes gradients from last-layer embeddings and probabilities, as for a last layer with a bias.
+    ///
+    /// ```
+    /// use homing::{Embeddings, Plan, Points, Product, Strategy, Task, select};
+    ///
+    /// let hidden = [1.0f32, 0.0, 0.9, 0.1, 0.0, 1.0];
+    /// let probabilities = [0.75f32, 0.25, 0.5, 0.5, 0.25, 0.75];
+    /// let pool = Points::loss_gradient(Embeddings::new(&hidden, 2)?, Embeddings::new(&probabilities, 2)?)?;
+    /// let kernel = Product::new(2, false); // the last layer has no bias
+    /// let plan = Plan::default().strategy("badge".parse::<Strategy>()?.of_given_gradients()).count(2);
+    /// assert_eq!(select(&Task::undirected(pool).kernel(&kernel), &plan)?.picks.len(), 2);
+    /// # Ok::<(), homing::Error>(())
+    /// ```
+    #[must_use]
+    pub fn of_given_gradients(self) -> Self {
+        Self { space: Space::Given, ..self }
     }
 
     /// Returns `information-density` with another exponent β of the similarity.

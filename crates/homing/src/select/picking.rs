@@ -166,6 +166,13 @@ fn draw_targets(task: &Task<'_>, plan: &Plan, noise_var: f64, round: u64) -> Res
     match plan.target_sampling {
         TargetSampling::MaxDet(size) => diverse("undirected-itl", size).map(Some),
         TargetSampling::MaxDist(size) => diverse("max-dist", size).map(Some),
-        ref sampling => Ok(sampling.draw(targets.rows(), plan.seed, round)),
+        ref sampling => {
+            let mut drawn = sampling.draw(targets.rows(), plan.seed, round);
+            if plan.strategy.wants().var_given_targets.is_some() {
+                // Information about a set of targets does not grow if one of them is named twice.
+                drawn.iter_mut().for_each(Vec::dedup);
+            }
+            Ok(drawn)
+        }
     }
 }

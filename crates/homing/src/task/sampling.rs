@@ -1,5 +1,6 @@
 //! Choice of the targets for a round (Appendix F).
 
+use std::iter;
 use std::str::FromStr;
 
 use rand::RngExt;
@@ -9,6 +10,9 @@ use rand::seq::index;
 use crate::base::random::{Stream, generator};
 use crate::base::range::check_count;
 use crate::{Error, Result};
+
+/// Number of weighted draws that are kept one by one. Of more draws, the shares are kept, rounded to one in this many.
+const MOST_COPIES: usize = 1 << 14;
 
 /// How the targets A′ ⊆ A of a round are chosen.
 ///
@@ -33,11 +37,13 @@ pub enum TargetSampling {
     Fraction(f64),
     /// This many targets, drawn at random without repetition.
     Size(usize),
-    /// Independent draws from a distribution P_A over the targets (stochastic target spaces, Appendix F.1).
+    /// Independent draws from a distribution P_A over the targets (stochastic target spaces, Appendix F.1). A target that is
+    /// drawn twice counts twice in rules that sum over targets (CTL, VTL, cosine), so that their expected score is the sum
+    /// weighted by P_A. Information about the targets (ITL) is about the set of those that were drawn.
     Weighted {
         /// P_A up to a factor: one weight per target.
         weights: Vec<f64>,
-        /// Number of draws K.
+        /// Number of draws K. From 16,384 on, the numbers of draws are rounded to multiples of K/16,384.
         size: usize,
     },
     /// K diverse targets: greedily those with the largest determinant of their kernel matrix.
@@ -98,8 +104,8 @@ impl TargetSampling {
         }
     }
 
-    /// Draws A′ at random and returns its row numbers in increasing order; `None` if A′ is chosen by a selection of its
-    /// own.
+    /// Draws A′ at random and returns its row numbers in increasing order, those of weighted draws as often as they were
+    /// drawn; `None` if A′ is chosen by a selection of its own.
     pub(crate) fn draw(&self, targets: usize, seed: u64, round: u64) -> Option<Vec<usize>> {
         let mut rng = generator(seed, Stream::Targets(round));
         let mut chosen = match self {
@@ -111,9 +117,11 @@ impl TargetSampling {
             TargetSampling::Size(size) => index::sample(&mut rng, targets, *size).into_vec(),
             TargetSampling::Weighted { weights, size } => {
                 let distribution = WeightedIndex::new(scaled(weights)).expect("the weights were checked");
-                let mut drawn = vec![false; targets];
-                (0..*size).for_each(|_| drawn[rng.sample(&distribution)] = true);
-                (0..targets).filter(|&target| drawn[target]).collect()
+                let mut counts = vec![0usize; targets];
+                (0..*size).for_each(|_| counts[rng.sample(&distribution)] += 1);
+                let unit = size.div_ceil(MOST_COPIES);
+                let copies = |(target, count): (usize, usize)| iter::repeat_n(target, count.div_ceil(unit));
+                counts.into_iter().enumerate().flat_map(copies).collect()
             }
             TargetSampling::MaxDet(_) | TargetSampling::MaxDist(_) => return None,
         };

@@ -59,6 +59,25 @@ pub fn calibrated_width(norm: f64, capacity: f64, delta: f64) -> Result<f64> {
     Ok(norm + (2.0 * (capacity - delta.ln())).sqrt())
 }
 
+/// Upper bound β_n(δ)·(η_S(x) + ν(n)) of |f*(x) − μ_n(x)| for a target x, in or outside S (Theorem 3.2).
+///
+/// `irreducible_var` is η²_S(x), and `reducible_var` is ν²(n), an upper bound of σ²_n(x) − η²_S(x), such as
+/// [`reducible_bound`](super::reducible_bound) of Theorem 3.1. The bound holds where that one does, with the probability of the
+/// band of this width.
+///
+/// ```
+/// use homing::theory::generalization_bound;
+///
+/// assert_eq!(generalization_bound(2.0, 0.25, 0.09)?, 2.0 * (0.5 + 0.3));
+/// # Ok::<(), homing::Error>(())
+/// ```
+pub fn generalization_bound(width: f64, irreducible_var: f64, reducible_var: f64) -> Result<f64> {
+    not_negative("the width of the band", width)?;
+    not_negative("the irreducible variance", irreducible_var)?;
+    not_negative("the reducible variance", reducible_var)?;
+    Ok(width * (irreducible_var.sqrt() + reducible_var.sqrt()))
+}
+
 /// Confidence interval [μ − β·σ, μ + β·σ] of f*(x), by Lemma D.11.
 ///
 /// ```

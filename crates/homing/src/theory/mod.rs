@@ -9,7 +9,7 @@
 //! | η²_S, σ²_n, Section 3.1 | [`Model::irreducible_vars`], [`Model::target_vars`]; [`reach`] for pools of any size |
 //! | Γ_n, Eq. 6 | [`Model::objective`] |
 //! | Theorem 3.1, Theorem D.1, Lemma D.2 | [`reducible_bound`], [`variance_bound`], [`sharp_variance_bound`], [`objective_bound`], [`bound_within_pool`], [`trajectory`], with the [`Constants`] |
-//! | Theorem 3.2, Lemma D.11 | [`confidence_width`], [`calibrated_width`], [`confidence_interval`], [`Simulation`] |
+//! | Theorem 3.2, Lemma D.11 | [`confidence_width`], [`calibrated_width`], [`confidence_interval`], [`generalization_bound`], [`Simulation`] |
 //! | κ_n(k), Definition C.1, Theorem C.2 | [`submodularity_ratio`], [`exact_ratio`], [`bounded_ratio`], [`guarantee`] |
 //! | Definition D.3, Lemmas D.4 and D.7 | [`boundary`], [`undirected_boundary`], [`boundary_size`] |
 //! | Lemma F.1 | [`sampling_bound`], [`simulate_sampling`] |
@@ -45,7 +45,7 @@ mod rkhs;
 mod sampling;
 mod submodularity;
 
-pub use agnostic::{calibrated_width, confidence_interval, confidence_width};
+pub use agnostic::{calibrated_width, confidence_interval, confidence_width, generalization_bound};
 pub use capacity::{Capacity, capacity, exact_capacity, greedy_capacity};
 pub use constants::Constants;
 pub use convergence::{

@@ -38,6 +38,44 @@ fn a_weight_of_zero_is_never_drawn() {
     }
 }
 
+/// Draws from P_A with repetition make a rule's sum over the drawn targets K times its mean under P_A on average. Information
+/// is about a set, so there a target that is drawn twice counts once.
+#[test]
+fn weighted_draws_count_as_often_as_they_are_drawn_in_sums() {
+    let mut rng = rng(17);
+    let (pool, targets) = (view(&uniform_rows(&mut rng, 1, 5)), view(&uniform_rows(&mut rng, 3, 5)));
+    let task = Task::new(points(&pool, 5), points(&targets, 5));
+    let weights = [6.0, 3.0, 1.0];
+    let base = |rule: &str| Plan::default().strategy(rule.parse().unwrap()).noise(Noise::Std(0.5));
+    let draws = 4;
+    let score = |rule: &str, seed: u64| {
+        let target_sampling = TargetSampling::Weighted { weights: weights.to_vec(), size: draws };
+        run(&task, &base(rule).target_sampling(target_sampling).seed(seed)).picks[0].score
+    };
+    for (rule, factor) in [("ctl", draws as f64), ("vtl", draws as f64), ("cosine", 1.0)] {
+        let one =
+            |a: usize| run(&task.targets(Some(points(&targets[a * 5..(a + 1) * 5], 5))), &base(rule)).picks[0].score;
+        let expected: f64 = (0..3).map(|a| factor * weights[a] / 10.0 * one(a)).sum();
+        let trials = 4000;
+        let scores: Vec<f64> = (0..trials).map(|seed| score(rule, seed)).collect();
+        let mean = scores.iter().sum::<f64>() / trials as f64;
+        let spread = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / trials as f64;
+        assert!((mean - expected).abs() < 4.0 * (spread / trials as f64).sqrt(), "{rule}: {mean} {expected}");
+    }
+    // ITL's score is that of one of the seven sets of drawn targets.
+    let sets: Vec<f64> = (1..8usize)
+        .map(|set| {
+            let rows: Vec<f64> =
+                (0..3).filter(|a| set >> a & 1 == 1).flat_map(|a| targets[a * 5..(a + 1) * 5].to_vec()).collect();
+            run(&task.targets(Some(points(&rows, 5))), &base("itl")).picks[0].score
+        })
+        .collect();
+    for seed in 0..50 {
+        let drawn = score("itl", seed);
+        assert!(sets.iter().any(|set| (set - drawn).abs() < 1e-12), "{drawn} {sets:?}");
+    }
+}
+
 #[test]
 fn each_round_draws_its_own_targets_and_keeps_what_was_learned() {
     let mut rng = rng(14);

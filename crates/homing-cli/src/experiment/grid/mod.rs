@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use homing_experiment::{Experiment, GridCell, MOST_CELLS, MOST_ROUNDS, ResultTable, cells, draw, names};
+use homing_experiment::{ClassTable, Experiment, GridCell, MOST_CELLS, MOST_ROUNDS, ResultTable, cells, draw, names};
 use homing_pool::{Paths, disk, refuse_foreign};
 use homing_train::{RunSpec, lock_file};
 
@@ -151,6 +151,8 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, options: &GridOptions) -> 
     run::run(&folders, experiment.rounds(), jobs, options.ray.as_deref(), options.quiet, keep_whole_seeds)?;
     let results = collect(&|_| true)?;
     results.write(&written)?;
+    ClassTable::collect(folders.iter().map(|folder| (folder.cell, &*folder.folder)))?
+        .write(&out.join(format!("{}-classes.csv", experiment.name)))?;
     draw(&experiment, &results, out)?;
     show::print(&experiment, &results)?;
     let name = out.join(&experiment.name);
@@ -167,7 +169,7 @@ fn as_of_finetune(error: &anyhow::Error) -> anyhow::Error {
 fn guard(name: &str, experiment: &Experiment, cells: &[GridCell], out: &Path) -> Result<()> {
     let files: BTreeSet<&Path> = cells.iter().flat_map(|cell| &cell.files).map(PathBuf::as_path).collect();
     let paths = files.into_iter().fold(Paths::new().reads(Path::new(name)), Paths::reads);
-    let tables = ["csv", "svg"].map(|kind| out.join(format!("{}.{kind}", experiment.name)));
+    let tables = [".csv", "-classes.csv", ".svg"].map(|end| out.join(format!("{}{end}", experiment.name)));
     let outputs = tables.into_iter().chain([out.join("cells")]);
     Ok(outputs.fold(paths, |paths, output| paths.writes("--out", &*output)).check()?)
 }
@@ -199,6 +201,22 @@ pub fn plot(options: &ResultOptions) -> Result<()> {
     draw(&experiment, &results, &options.out)?;
     writeln!(terminal::stdout(), "The plots are in {}.", picture.display())?;
     Ok(())
+}
+
+/// Prints the verdicts on all claims of the built-in experiments whose results are in a folder.
+pub fn verdicts(out: &Path) -> Result<()> {
+    let mut all = Vec::new();
+    for name in names() {
+        let experiment = Experiment::open(name)?;
+        let path = table(out, &experiment);
+        if path.exists() {
+            all.push((ResultTable::read(&path)?, experiment));
+        }
+    }
+    if all.is_empty() {
+        bail!("{} holds no results of a built-in experiment; run one, or give --out another folder", out.display());
+    }
+    show::verdicts(&all)
 }
 
 pub fn compare(options: &ResultOptions) -> Result<()> {

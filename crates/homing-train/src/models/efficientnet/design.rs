@@ -23,7 +23,7 @@ pub struct Design {
 }
 
 impl Design {
-    /// EfficientNet-B0 as torchvision and timm train it.
+    /// EfficientNet-B0 as torchvision, timm and NVIDIA train it.
     pub const B0: Self = Self {
         name: "efficientnet-b0",
         squeeze_excite: true,
@@ -33,6 +33,10 @@ impl Design {
         shift: [0.485 * 255.0, 0.456 * 255.0, 0.406 * 255.0],
         scale: [0.229 * 255.0, 0.224 * 255.0, 0.225 * 255.0],
     };
+
+    /// EfficientNet-B0 with pixels from −1 to 1, as the paper's authors feed NVIDIA's weights, which were trained with the means
+    /// and deviations of [`Self::B0`].
+    pub const B0_HALF: Self = Self { name: "efficientnet-b0-half", shift: [127.5; 3], scale: [127.5; 3], ..Self::B0 };
 
     /// EfficientNet-Lite0 as TensorFlow trains it.
     pub const LITE0: Self = Self {

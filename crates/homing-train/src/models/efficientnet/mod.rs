@@ -42,7 +42,8 @@ pub struct EfficientNet {
 }
 
 impl EfficientNet {
-    /// Reads the weights of a safetensors file with the tensor names of torchvision, timm or efficientnet_pytorch.
+    /// Reads the weights of a safetensors file with the tensor names of torchvision, timm, efficientnet_pytorch or NVIDIA's
+    /// DeepLearningExamples, whose norms add 10⁻³ to the variance whatever the design says.
     pub fn open(path: &Path, design: Design) -> Result<Self> {
         let bytes = read_file(path, most_bytes())?;
         Self::from_bytes(&bytes, design)
@@ -51,6 +52,7 @@ impl EfficientNet {
     /// Reads the weights from the bytes of a safetensors file.
     pub fn from_bytes(bytes: &[u8], design: Design) -> Result<Self> {
         let weights = Weights::read(bytes, &design)?;
+        let design = Design { norm_eps: weights.norm_eps, ..design };
         let mut hasher = blake3::Hasher::new();
         hasher.update(format!("{design:?}").as_bytes()).update(bytes);
         Ok(Self { design, weights, hash: hasher.finalize() })

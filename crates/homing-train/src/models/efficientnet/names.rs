@@ -4,39 +4,52 @@ use super::design::Design;
 use super::layout::{MAP, STEM, WIDTH, blocks};
 
 /// Namings in the order of the columns below; the first is that of this crate.
-pub(super) const NAMINGS: [&str; 4] = ["homing", "efficientnet_pytorch", "timm", "torchvision"];
+pub(super) const NAMINGS: [&str; 5] =
+    ["homing", "efficientnet_pytorch", "timm", "torchvision", "NVIDIA's DeepLearningExamples"];
 
-type Names = [&'static str; 4];
+/// Position of NVIDIA's naming in the columns.
+const NVIDIA: usize = 4;
 
-const STEM_CONV: Names = ["stem.conv", "_conv_stem", "conv_stem", "features.0.0"];
-const STEM_NORM: Names = ["stem.norm", "_bn0", "bn1", "features.0.1"];
-const LAST_CONV: Names = ["last.conv", "_conv_head", "conv_head", "features.8.0"];
-const LAST_NORM: Names = ["last.norm", "_bn1", "bn2", "features.8.1"];
-const CLASSIFIER: Names = ["classifier", "_fc", "classifier", "classifier.1"];
+/// Number that the norms of NVIDIA's networks add to the variance, whatever the design says.
+const NVIDIA_EPS: f32 = 1e-3;
+
+/// Returns the number that norms add to the variance if the weights have a naming.
+pub(super) fn norm_eps(naming: usize, design: &Design) -> f32 {
+    if naming == NVIDIA { NVIDIA_EPS } else { design.norm_eps }
+}
+
+type Names = [&'static str; 5];
+
+const STEM_CONV: Names = ["stem.conv", "_conv_stem", "conv_stem", "features.0.0", "stem.conv"];
+const STEM_NORM: Names = ["stem.norm", "_bn0", "bn1", "features.0.1", "stem.bn"];
+const LAST_CONV: Names = ["last.conv", "_conv_head", "conv_head", "features.8.0", "features.conv"];
+const LAST_NORM: Names = ["last.norm", "_bn1", "bn2", "features.8.1", "features.bn"];
+const CLASSIFIER: Names = ["classifier", "_fc", "classifier", "classifier.1", "classifier.fc"];
 
 /// Prefixes of the names in a block: `{b}` counts blocks, `{s}` stages from 0, `{t}` stages from 1, `{r}` blocks of a stage.
-const BLOCK: Names = ["blocks.{b}.", "_blocks.{b}.", "blocks.{s}.{r}.", "features.{t}.{r}.block."];
+const BLOCK: Names =
+    ["blocks.{b}.", "_blocks.{b}.", "blocks.{s}.{r}.", "features.{t}.{r}.block.", "layers.{s}.block{r}."];
 
 /// Layers of a block with expansion.
 const EXPANDED: BlockNames = BlockNames {
-    expand_conv: ["expand.conv", "_expand_conv", "conv_pw", "0.0"],
-    expand_norm: ["expand.norm", "_bn0", "bn1", "0.1"],
-    depthwise_conv: ["depthwise.conv", "_depthwise_conv", "conv_dw", "1.0"],
-    depthwise_norm: ["depthwise.norm", "_bn1", "bn2", "1.1"],
-    squeeze: ["squeeze", "_se_reduce", "se.conv_reduce", "2.fc1"],
-    excite: ["excite", "_se_expand", "se.conv_expand", "2.fc2"],
-    project_conv: ["project.conv", "_project_conv", "conv_pwl", "3.0"],
-    project_norm: ["project.norm", "_bn2", "bn3", "3.1"],
+    expand_conv: ["expand.conv", "_expand_conv", "conv_pw", "0.0", "expand.conv"],
+    expand_norm: ["expand.norm", "_bn0", "bn1", "0.1", "expand.bn"],
+    depthwise_conv: ["depthwise.conv", "_depthwise_conv", "conv_dw", "1.0", "depsep.conv"],
+    depthwise_norm: ["depthwise.norm", "_bn1", "bn2", "1.1", "depsep.bn"],
+    squeeze: ["squeeze", "_se_reduce", "se.conv_reduce", "2.fc1", "se.squeeze"],
+    excite: ["excite", "_se_expand", "se.conv_expand", "2.fc2", "se.expand"],
+    project_conv: ["project.conv", "_project_conv", "conv_pwl", "3.0", "proj.conv"],
+    project_norm: ["project.norm", "_bn2", "bn3", "3.1", "proj.bn"],
 };
 
 /// Layers of a block without expansion.
 const PLAIN: BlockNames = BlockNames {
-    depthwise_conv: ["depthwise.conv", "_depthwise_conv", "conv_dw", "0.0"],
-    depthwise_norm: ["depthwise.norm", "_bn1", "bn1", "0.1"],
-    squeeze: ["squeeze", "_se_reduce", "se.conv_reduce", "1.fc1"],
-    excite: ["excite", "_se_expand", "se.conv_expand", "1.fc2"],
-    project_conv: ["project.conv", "_project_conv", "conv_pw", "2.0"],
-    project_norm: ["project.norm", "_bn2", "bn2", "2.1"],
+    depthwise_conv: ["depthwise.conv", "_depthwise_conv", "conv_dw", "0.0", "depsep.conv"],
+    depthwise_norm: ["depthwise.norm", "_bn1", "bn1", "0.1", "depsep.bn"],
+    squeeze: ["squeeze", "_se_reduce", "se.conv_reduce", "1.fc1", "se.squeeze"],
+    excite: ["excite", "_se_expand", "se.conv_expand", "1.fc2", "se.expand"],
+    project_conv: ["project.conv", "_project_conv", "conv_pw", "2.0", "proj.conv"],
+    project_norm: ["project.norm", "_bn2", "bn2", "2.1", "proj.bn"],
     ..EXPANDED
 };
 
@@ -55,7 +68,7 @@ struct BlockNames {
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     /// Name in each naming.
-    pub names: [String; 4],
+    pub names: [String; 5],
     /// Expected shape; none where any extent is allowed.
     pub shape: Vec<Option<usize>>,
     /// Whether the tensor may be missing.
@@ -100,30 +113,30 @@ pub(super) fn slots(design: &Design) -> Vec<Slot> {
 struct Slots(Vec<Slot>);
 
 impl Slots {
-    fn push<const D: usize>(&mut self, layer: &[String; 4], part: &str, shape: [usize; D]) {
+    fn push<const D: usize>(&mut self, layer: &[String; 5], part: &str, shape: [usize; D]) {
         self.0.push(Slot { names: with(layer, part), shape: shape.map(Some).to_vec(), optional: false });
     }
 
-    fn conv(&mut self, layer: &[String; 4], shape: [usize; 4]) {
+    fn conv(&mut self, layer: &[String; 5], shape: [usize; 4]) {
         self.push(layer, "weight", shape);
     }
 
-    fn biased(&mut self, layer: &[String; 4], shape: [usize; 4]) {
+    fn biased(&mut self, layer: &[String; 5], shape: [usize; 4]) {
         self.push(layer, "weight", shape);
         self.push(layer, "bias", [shape[0]]);
     }
 
-    fn norm(&mut self, layer: &[String; 4], width: usize) {
+    fn norm(&mut self, layer: &[String; 5], width: usize) {
         for part in ["weight", "bias", "running_mean", "running_var"] {
             self.push(layer, part, [width]);
         }
     }
 }
 
-fn own(names: Names) -> [String; 4] {
+fn own(names: Names) -> [String; 5] {
     names.map(String::from)
 }
 
-fn with(layer: &[String; 4], part: &str) -> [String; 4] {
+fn with(layer: &[String; 5], part: &str) -> [String; 5] {
     std::array::from_fn(|naming| format!("{}.{part}", layer[naming]))
 }

@@ -6,7 +6,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
 use super::design::Design;
-use super::names::{NAMINGS, Slot, slots};
+use super::names::{NAMINGS, Slot, norm_eps, slots};
 use crate::weights::numbers;
 use crate::{Error, Remedy, Result};
 
@@ -19,6 +19,8 @@ const COUNTER: &str = "num_batches_tracked";
 #[derive(Debug)]
 pub(super) struct Weights {
     tensors: BTreeMap<String, Vec<f32>>,
+    /// Number that norms add to the variance in the library that made the file.
+    pub norm_eps: f32,
 }
 
 impl Weights {
@@ -47,7 +49,7 @@ impl Weights {
         }
         misfits.left_over = left.into_iter().map(String::from).collect();
         misfits.check(naming, design)?;
-        Ok(Self { tensors })
+        Ok(Self { tensors, norm_eps: norm_eps(naming, design) })
     }
 
     /// Returns a tensor that every file of this design holds.

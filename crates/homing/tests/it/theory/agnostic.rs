@@ -1,10 +1,12 @@
 //! The agnostic setting: β_n(δ), the confidence band and its coverage (Theorem 3.2, Lemma D.11).
 
 use homing::theory::{
-    Model, RkhsFunction, Simulation, calibrated_width, confidence_interval, confidence_width, greedy_capacity,
+    Constants, Model, RkhsFunction, Simulation, calibrated_width, confidence_interval, confidence_width,
+    generalization_bound, greedy_capacity, reducible_bound,
 };
 use homing::{Gaussian, Kernel, Matern, Noise, Plan, Posterior, Task};
 use proptest::prelude::*;
+use rand::RngExt;
 
 use crate::oracle::{gram, points, rng, run, uniform_rows, view};
 
@@ -130,6 +132,86 @@ proptest! {
             prop_assert!(var.sqrt() <= floor.sqrt() + (var - floor).sqrt() + 1e-12);
         }
     }
+}
+
+/// A pool of four points, and targets that are the pool and two points outside it.
+struct Beyond {
+    pool: Vec<f64>,
+    targets: Vec<f64>,
+}
+
+impl Beyond {
+    fn new() -> Self {
+        let pool = vec![0.0, 0.3, 0.6, 0.9];
+        Self { targets: [pool.clone(), vec![1.1, 1.6]].concat(), pool }
+    }
+
+    fn task<'a>(&'a self, kernel: &'a dyn Kernel) -> Task<'a> {
+        Task::new(points(&self.pool, 1), points(&self.targets, 1)).kernel(kernel)
+    }
+}
+
+/// Theorem 3.2 for targets in S and outside: the picks of ITL, noisy labels of random functions of the space, and the widths of
+/// every n. The share of functions whose error exceeds the bound for any target or square n is at most δ.
+#[test]
+fn the_error_on_targets_outside_the_pool_is_bounded() {
+    let (kernel, world) = (Matern::new(0.5, 0.5).unwrap(), Beyond::new());
+    let (noise_std, norm, last) = (0.4, 1.5, 9);
+    let task = world.task(&kernel);
+    let noise = Noise::Std(noise_std);
+    let picks = run(&task, &Plan::default().count(last).noise(noise).repeat(true)).rows();
+    let model = Model::new(task, noise).unwrap();
+    let floors = model.irreducible_vars().unwrap();
+    assert!(
+        floors[..4].iter().all(|&floor| floor < 1e-9) && floors[4..].iter().all(|&floor| floor > 0.1),
+        "{floors:?}"
+    );
+    let constants = Constants::of(&model);
+    let mut rng = rng(3);
+    let mut gaussian = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+    let (trials, mut missed) = (200, 0);
+    for trial in 0..trials {
+        let function = RkhsFunction::random(&kernel, points(&world.targets, 1), norm, trial).unwrap();
+        let seen: Vec<f64> = picks.iter().map(|&pick| world.pool[pick]).collect();
+        let y: Vec<f64> = seen.iter().map(|&x| function.eval(&[x]) + noise_std * gaussian()).collect();
+        let misses = [1usize, 4, 9].into_iter().any(|n| {
+            let vars = vec![noise_std * noise_std; n];
+            let posterior = Posterior::new(&kernel, points(&seen[..n], 1), &y[..n], &vars).unwrap();
+            let gamma = greedy_capacity(&model, n, true).unwrap().upper;
+            let width = calibrated_width(norm, gamma, DELTA).unwrap();
+            let reducible = reducible_bound(&constants, gamma, n).unwrap();
+            let left = model.given(&picks[..n]).unwrap().target_vars();
+            world.targets.iter().zip(&floors).zip(left).any(|((&x, &floor), var)| {
+                let error = (function.eval(&[x]) - posterior.mean(&[x])).abs();
+                // The theorem's ν, and the smallest one that its proof allows, the reducible part of the variance itself.
+                let sharp = generalization_bound(width, floor, (var - floor).max(0.0)).unwrap();
+                assert!(sharp <= generalization_bound(width, floor, reducible).unwrap() + 1e-9);
+                error > sharp
+            })
+        });
+        missed += usize::from(misses);
+    }
+    assert!(missed as f64 <= DELTA * trials as f64, "{missed}");
+}
+
+/// The residual of k(x, ·) after interpolation on S is zero on S, so nothing that is observed there tells about it: its error at
+/// x is ‖f*‖·η(x). The irreducible part of the theorem can therefore not be smaller.
+#[test]
+fn the_irreducible_part_is_attained_outside_the_pool() {
+    let (kernel, world) = (Matern::new(0.5, 0.5).unwrap(), Beyond::new());
+    let x = *world.targets.last().unwrap();
+    // With the exponential kernel, interpolation to the right of S reads only the last point of S.
+    let slope = kernel.eval(&[x], &[0.9]);
+    let function = RkhsFunction::new(&kernel, points(&[x, 0.9], 1), &[1.0, -slope]).unwrap();
+    assert!(world.pool.iter().all(|&s| function.eval(&[s]).abs() < 1e-12));
+    let model = Model::new(world.task(&kernel), Noise::Std(0.01)).unwrap();
+    let floor = *model.irreducible_vars().unwrap().last().unwrap();
+    let posterior = Posterior::new(&kernel, points(&world.pool, 1), &[0.0; 4], &[1e-4; 4]).unwrap();
+    let error = (function.eval(&[x]) - posterior.mean(&[x])).abs();
+    let bound = |irreducible: f64| generalization_bound(function.norm(), irreducible, 1e-4).unwrap();
+    assert!((error - function.norm() * floor.sqrt()).abs() < 1e-9);
+    assert!(error <= bound(floor) && error > bound(0.9 * floor));
+    assert!(generalization_bound(1.0, -1.0, 0.0).is_err() && generalization_bound(f64::NAN, 0.0, 0.0).is_err());
 }
 
 #[test]
