@@ -28,9 +28,7 @@ impl fmt::Display for CpuOnly {
             CpuOnly::Kernel => "it runs only the linear kernel",
             CpuOnly::Rule => "this rule runs on the CPU only",
             CpuOnly::Greedy => "it runs only exact greedy choices",
-            CpuOnly::Limits => {
-                "quotas, costs, repeated picks and a noise variance per row are handled on the CPU only"
-            }
+            CpuOnly::Limits => "quotas, costs, repeated picks and a noise variance per row are handled on the CPU only",
             CpuOnly::Format => "the pool is in f64, and a GPU holds f32, f16 and bf16",
         })
     }

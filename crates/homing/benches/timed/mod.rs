@@ -92,7 +92,9 @@ impl<P: Carrier + RowSource> Carrier for Timed<'_, P> {
 
     fn shards<'s>(&'s self, setup: &ShardSetup<'_>) -> Vec<Box<dyn Shard + 's>> {
         let shards = self.time(0, || self.pool.shards(setup)).into_iter();
-        shards.map(|shard| Box::new(TimedShard { shard: Some(shard), spent: &self.spent }) as Box<dyn Shard + 's>).collect()
+        shards
+            .map(|shard| Box::new(TimedShard { shard: Some(shard), spent: &self.spent }) as Box<dyn Shard + 's>)
+            .collect()
     }
 }
 

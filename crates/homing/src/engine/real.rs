@@ -6,6 +6,7 @@ use std::ops::{AddAssign, Mul, Range, Sub, SubAssign};
 use faer::traits::ComplexField;
 
 use crate::rules::Reals;
+use crate::shard::Transform;
 use crate::{Embeddings, Points};
 
 /// f32, or f64 if f32 cannot distinguish the best rows.
@@ -28,7 +29,7 @@ pub(crate) trait Real:
     fn gather(pool: Embeddings<'_>, rows: &[usize], out: &mut [Self]);
 
     /// Returns the error of a row that was read in this type because of the pool's transform, in units of [`Real::UNIT`].
-    fn transform_ulps(pool: Embeddings<'_>) -> usize;
+    fn transform_ulps(transform: Transform<'_>, dim: usize) -> usize;
 
     fn view(numbers: &[Self]) -> Reals<'_>;
 }
@@ -56,8 +57,8 @@ impl Real for f32 {
         pool.gather_f32(rows, out);
     }
 
-    fn transform_ulps(pool: Embeddings<'_>) -> usize {
-        pool.transform().single_ulps(pool.dim())
+    fn transform_ulps(transform: Transform<'_>, dim: usize) -> usize {
+        transform.single_ulps(dim)
     }
 
     fn view(numbers: &[Self]) -> Reals<'_> {
@@ -90,7 +91,7 @@ impl Real for f64 {
         out.copy_from_slice(&Points::from(pool).gather(rows));
     }
 
-    fn transform_ulps(_pool: Embeddings<'_>) -> usize {
+    fn transform_ulps(_transform: Transform<'_>, _dim: usize) -> usize {
         0
     }
 

@@ -80,7 +80,7 @@ const MOST_CHALLENGERS: usize = CHALLENGERS / 4;
 
 impl<'p, T: Transport> RemoteShards<'p, T> {
     pub fn new(connection: &'p Connection<T>, dim: usize, setup: &ShardSetup<'_>, form: KeyForm) -> Self {
-        let precision = thread_precision(dim, setup.is_double);
+        let precision = thread_precision(dim, setup);
         let precision = Precision { challengers: MOST_CHALLENGERS, ..precision };
         Self { session: Session::new(connection, setup_command(setup, form)), precision }
     }

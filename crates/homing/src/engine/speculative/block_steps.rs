@@ -8,7 +8,7 @@ use crate::engine::numbers::{squares_after, variance_after};
 use crate::engine::real::Real;
 use crate::rules::BlockBounds;
 use crate::shard::BLOCK;
-use crate::shard::{PickStep, SecondNumber, SquareRoot};
+use crate::shard::{PickStep, SecondNumber, SquareRoot, Transform};
 use crate::{Embeddings, Rule};
 
 /// Number of terms that are summed in f32 before they are added to a longer sum.
@@ -17,9 +17,8 @@ const RUN: usize = 128;
 /// Error factor γ of an inner product that is summed in runs of [`RUN`] terms: the product is off by at most γ‖φ‖‖w‖
 /// (Higham 2002, §3.1). This includes the rounding of the probe and, if it is stored in another type or transformed, of the
 /// row.
-pub(crate) fn gamma<T: Real>(pool: Embeddings<'_>) -> f64 {
-    let dim = pool.dim();
-    1.01 * T::UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3 + T::transform_ulps(pool)) as f64
+pub(crate) fn gamma<T: Real>(transform: Transform<'_>, dim: usize) -> f64 {
+    1.01 * T::UNIT * (dim.min(RUN) + dim.div_ceil(RUN) + 3 + T::transform_ulps(transform, dim)) as f64
 }
 
 /// Functionals with which rows are multiplied.
@@ -172,7 +171,7 @@ impl<'s, T: Real> BlockSteps<'s, T> {
         let all = steps.iter().flat_map(of_step).chain(after).chain(columns.iter().map(Vec::as_slice));
         let probes = Probes::new(pool.dim(), all);
         let wide = steps.first().map_or(1, |step| 1 + usize::from(step.second.weights().is_some()));
-        Self { steps, probes, wide, std_cov: after.is_some(), root, gamma: gamma::<T>(pool) }
+        Self { steps, probes, wide, std_cov: after.is_some(), root, gamma: gamma::<T>(pool.transform(), pool.dim()) }
     }
 
     pub fn room(&self) -> Products<T> {

@@ -90,8 +90,13 @@ pub(crate) fn thread_shard<'a>(
 }
 
 /// Returns the errors of the arithmetic of such a shard.
-pub(crate) fn thread_precision(dim: usize, is_double: bool) -> Precision {
-    let (unit, product) = if is_double { (f64::UNIT, gamma::<f64>(dim)) } else { (f32::UNIT, gamma::<f32>(dim)) };
+pub(crate) fn thread_precision(dim: usize, setup: &ShardSetup<'_>) -> Precision {
+    let transform = setup.transform;
+    let (unit, product) = if setup.is_double {
+        (f64::UNIT, gamma::<f64>(transform, dim))
+    } else {
+        (f32::UNIT, gamma::<f32>(transform, dim))
+    };
     Precision { unit, product, challengers: CHALLENGERS }
 }
 

@@ -94,11 +94,15 @@ impl<T: Real> Shard for ThreadShard<'_, T> {
     }
 
     fn precision(&self) -> Precision {
-        Precision { unit: T::UNIT, product: gamma::<T>(self.pool), challengers: CHALLENGERS }
+        Precision {
+            unit: T::UNIT,
+            product: gamma::<T>(self.pool.transform(), self.pool.dim()),
+            challengers: CHALLENGERS,
+        }
     }
 
     fn start(&mut self, &Start { data, second, open }: &Start<'_>) {
-        let (dim, gamma) = (self.pool.dim(), gamma::<T>(self.pool));
+        let (dim, gamma) = (self.pool.dim(), gamma::<T>(self.pool.transform(), self.pool.dim()));
         self.named_until = open.iter().map(|&open| if open { NEVER } else { 0 }).collect();
         let columns = match second {
             SecondStart::None => &[][..],
