@@ -67,10 +67,10 @@ class Retriever:
         if vectors.ndim != 3:
             raise ValueError(f"the queries have shape {vectors.shape}; n × m × d is needed: n queries of m vectors each")
         vectors = self._nearest._queries(vectors)
-        rows = self._nearest._index.rows
+        count = self._nearest._index.rows
         N = _inputs.whole(N, "N", 1)
-        if N > max(rows, _SMALL):
-            raise ValueError(f"N is {N}, but the index has only {rows} rows; lower it")
+        if N > max(count, _SMALL):
+            raise ValueError(f"N is {N}, but the index has only {count} rows; lower it")
         start = time.perf_counter()
         found = [self._nearest._candidates(query, K) for query in vectors]
         faiss = time.perf_counter() - start
