@@ -126,7 +126,7 @@ struct LimitArguments {
 fn pool_help() -> String {
     let extensions: Vec<String> = Format::extensions().map(|extension| format!(".{extension}")).collect();
     format!(
-        "Pool to choose from: embeddings or texts in a file ({}, .txt), images, a folder of shards, or - for standard input",
+        "Pool to choose from: embeddings or texts in a file ({}, .txt), images, several files (a pattern in quotes, a folder or a .list), or - for standard input",
         extensions.join(", ")
     )
 }

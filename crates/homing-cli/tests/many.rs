@@ -86,6 +86,10 @@ fn tables_in_files_give_the_same_bytes_as_one_table_with_every_option() {
         };
         write_parts(&folder, "seen", &[2, 0, 1], "x,y,z\n", |i| format!("0.{i},1.5,0.25\n"));
         assert_eq!(known("seen/*.csv"), known("seen.csv"));
+        folder.write("seen/index-0.txt", "index\n3\n");
+        folder.write("seen/index-1.txt", "index\n9\n21\n");
+        folder.write("indices.txt", "index\n3\n9\n21\n");
+        assert_eq!(known("seen/index-*.txt"), known("indices.txt"));
     }
 }
 

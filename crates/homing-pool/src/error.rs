@@ -48,6 +48,9 @@ pub enum Error {
     /// The folder holds no files of embeddings, or also others.
     #[error("{} is a folder, but not one of embeddings alone{}; name a file, a pattern such as 'shards/*.npy', or a folder that save_to_disk() wrote", display_path(.path), listed(" (it holds ", .found, ")"))]
     NoShards { path: PathBuf, found: Vec<String> },
+    /// The folder holds a data set that is split into training and test data.
+    #[error("{} holds training data ({}) and test data ({}); name the files of one, for example by a pattern such as 'data/train*'", display_path(.path), display_path(.train.as_ref()), display_path(.test.as_ref()))]
+    SplitFolder { path: PathBuf, train: String, test: String },
     /// The files of a pool have several formats.
     #[error("{} stands for files of several formats ({}); name those of one, for example by a pattern such as 'shards/*.npy'", display_path(.path), .endings.join(", "))]
     MixedFormats { path: PathBuf, endings: Vec<String> },

@@ -39,13 +39,14 @@ impl Joined {
     /// Calls `each` for every part that has numbers in `range`, with the part's numbers, their range in the part, and their range
     /// relative to `range`.
     fn each(&self, range: Range<usize>, mut each: impl FnMut(StoredValues<'_>, Range<usize>, Range<usize>)) {
-        let mut done = range.start;
-        while done < range.end {
+        let Range { start: first, end: last } = range;
+        let mut done = first;
+        while done < last {
             let part = self.starts.partition_point(|&start| start <= done) - 1;
             let start = self.starts[part];
-            let end = self.starts[part + 1].min(range.end);
+            let end = self.starts[part + 1].min(last);
             let values = self.parts[part].view().values();
-            each(values, done - start..end - start, done - range.start..end - range.start);
+            each(values, done - start..end - start, done - first..end - first);
             done = end;
         }
     }

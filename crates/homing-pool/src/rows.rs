@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::expand::{is_list, is_pattern};
+use crate::expand::expand;
 use crate::mapped::map;
 use crate::picks::names;
 use crate::row_files;
@@ -58,11 +58,54 @@ impl RowList {
     ///
     /// It may hold picks in any format that [`crate::write_picks`] writes, a table with a column `index` or `id`, one index or id
     /// per line (`.txt`, `.csv`, `.jsonl`), an integer array (`.npy`), or anything that [`Pool::open`] reads. A first line `index`
-    /// or `id` says what the lines below it are.
+    /// or `id` says what the lines below it are. Several files ([`expand`](crate::expand())) name the rows of all.
     pub fn open(path: &Path) -> Result<Self> {
-        if path.is_dir() || is_pattern(path) || is_list(path) {
+        let files = expand(path)?;
+        // A dataset may have ids, but it holds examples.
+        if path.is_dir() && files.iter().all(|file| Format::of(file).is_ok_and(Format::is_for_shards)) {
             return Pool::open(path, &ReadOptions::default()).map(RowList::Embeddings);
         }
+        if let [only] = &files[..] {
+            return Self::open_file(only);
+        }
+        let mut all = RowList::Rows(Vec::new());
+        for file in &files {
+            all = match Self::open_file(file) {
+                Err(Error::NoRows { .. }) => all,
+                next => all.followed_by(path, file, next?)?,
+            };
+        }
+        match all {
+            RowList::Embeddings(_) => Pool::open(path, &ReadOptions::default()).map(RowList::Embeddings),
+            all => Ok(all),
+        }
+    }
+
+    /// Adds the rows that the next of the files at `path` names. Of files with embeddings, only one is kept.
+    fn followed_by(self, path: &Path, file: &Path, next: Self) -> Result<Self> {
+        Ok(match (self, next) {
+            (RowList::Rows(rows), next) if rows.is_empty() => match next {
+                RowList::Numbers { numbers, .. } => RowList::Numbers { path: path.to_owned(), numbers },
+                next => next,
+            },
+            (all, RowList::Rows(rows)) if rows.is_empty() => all,
+            (RowList::Rows(rows), RowList::Rows(next)) => RowList::Rows([rows, next].concat()),
+            (RowList::Ids(ids), RowList::Ids(next)) => RowList::Ids([ids, next].concat()),
+            (RowList::Numbers { path, numbers }, RowList::Numbers { numbers: next, .. }) => {
+                RowList::Numbers { path, numbers: [numbers, next].concat() }
+            }
+            (RowList::RowsAndIds { rows, ids }, RowList::RowsAndIds { rows: next_rows, ids: next_ids }) => {
+                RowList::RowsAndIds { rows: [rows, next_rows].concat(), ids: [ids, next_ids].concat() }
+            }
+            (RowList::Embeddings(pool), RowList::Embeddings(_)) => RowList::Embeddings(pool),
+            _ => {
+                let found = "the files before it do so in another way, and all must be alike".to_owned();
+                return Err(Error::NotRows { path: file.to_owned(), found });
+            }
+        })
+    }
+
+    fn open_file(path: &Path) -> Result<Self> {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt")) {
             return row_files::lines(path, &map(path)?);
         }

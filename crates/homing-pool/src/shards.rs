@@ -118,6 +118,7 @@ impl Entries {
             }
         }
         refuse_gaps(path, &files)?;
+        refuse_split(path, &files)?;
         Ok(files)
     }
 }
@@ -142,6 +143,23 @@ fn refuse_gaps(path: &Path, shards: &[PathBuf]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses files of which some are for training and some for tests, because a pool must not hold test data.
+fn refuse_split(path: &Path, files: &[PathBuf]) -> Result<()> {
+    let find = |part: &str| {
+        files
+            .iter()
+            .filter_map(|file| Some((file.file_stem()?.to_str()?, file.file_name()?.to_string_lossy())))
+            .find_map(|(stem, name)| {
+                let stem = numbered(stem).map_or(stem, |(before, ..)| before);
+                stem.eq_ignore_ascii_case(part).then(|| name.into_owned())
+            })
+    };
+    match (find("train"), find("test")) {
+        (Some(train), Some(test)) => Err(Error::SplitFolder { path: path.to_owned(), train, test }),
+        _ => Ok(()),
+    }
 }
 
 /// Splits a name such as `data-00002-of-00005` into its prefix and the two numbers.

@@ -102,10 +102,11 @@ def test_selector_retriever_diagnose_and_explain(folder, name):
     assert found.to_dict() == expected.to_dict() if hasattr(found, "to_dict") else repr(found) == repr(expected)
 
 
-def test_a_selector_takes_groups_and_costs_from_a_list_of_paths(folder):
-    options = {"groups": "kind", "costs": "price", "quotas": 2}
-    expected = homing.Selector("one.csv", **options).next_batch([[0.5] * DIM], 4)
-    assert homing.Selector(paths("tables", ".csv"), **options).next_batch([[0.5] * DIM], 4).indices.tolist() == expected.indices.tolist()
+def test_a_selector_takes_groups_from_a_list_of_paths(folder):
+    options, targets = {"groups": "kind", "quotas": 2}, [[0.5] * (DIM + 1)]
+    expected = homing.Selector("one.csv", **options).next_batch(targets, 4)
+    found = homing.Selector(paths("tables", ".csv"), **options).next_batch(targets, 4)
+    assert found.indices.tolist() == expected.indices.tolist()
 
 
 def test_observed_rows_and_points_with_a_pool_in_files(folder):

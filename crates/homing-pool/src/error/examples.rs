@@ -40,6 +40,7 @@ impl Error {
             Read { path: path(), source: io::Error::other("the disk failed") }
             Directory { path: path() }
             NoShards { path: path(), found: names() }
+            SplitFolder { path: path(), train: "train.csv".to_owned(), test: "test.csv".to_owned() }
             MixedFormats { path: path(), endings: vec![".csv".to_owned(), ".npy".to_owned()] }
             NoMatch { path: "shards/*.npy".into() }
             BadPattern { path: "shards/[.npy".into(), detail: "invalid range pattern".to_owned() }

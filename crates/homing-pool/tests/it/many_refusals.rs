@@ -132,6 +132,10 @@ fn mixed_formats_and_folders_of_other_things_are_refused() {
             "stands for files of several formats (.npy, .safetensors)",
         );
     }
+    for (train, test) in [("train.npy", "test.npy"), ("train-00000-of-00001.npy", "test-00000-of-00001.npy")] {
+        let words = format!("holds training data ({train}) and test data ({test}); name the files of one");
+        refuses(&[(train, array.clone()), (test, array.clone())], "", &words);
+    }
     // A table next to images or folders describes those.
     refuses(
         &[("a.npy", array.clone()), ("photo.jpg", vec![1])],

@@ -284,3 +284,30 @@ fn picks_find_their_rows_if_ids_differ_only_by_spaces() {
         assert_eq!(open(name, b" index \n 1 \n").unwrap().rows_of(Some(&before)).unwrap().unwrap(), [1], "{name}");
     }
 }
+
+#[test]
+fn several_files_name_the_rows_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |files: &[(&str, &str)]| {
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        RowList::open(&folder.path().join("*.*"))
+    };
+    let picks = |rows: &[usize]| rows.iter().fold("index,id\n".to_owned(), |all, row| format!("{all}{row},r{row}\n"));
+    match open(&[("a.csv", &picks(&[3, 1])), ("b.csv", &picks(&[])), ("c.csv", &picks(&[7]))]).unwrap() {
+        RowList::RowsAndIds { rows, ids } => assert_eq!((rows, ids), (vec![3, 1, 7], texts(&["r3", "r1", "r7"]))),
+        other => panic!("{other:?}"),
+    }
+    assert!(
+        matches!(open(&[("a.txt", "3\n"), ("b.txt", "5\n")]).unwrap(), RowList::Numbers { numbers, .. } if numbers == [3, 5])
+    );
+    assert!(matches!(open(&[("a.txt", "x\n"), ("b.txt", "id\n5\n")]).unwrap(), RowList::Ids(ids) if ids == ["x", "5"]));
+    let points = open(&[("a.csv", "x,y\n1,2.5\n"), ("b.csv", "x,y\n"), ("c.csv", "x,y\n3,4.5\n")]).unwrap();
+    assert!(matches!(points, RowList::Embeddings(pool) if pool.rows() == 2 && pool.embeddings().row(1) == [3.0, 4.5]));
+    let message = open(&[("a.txt", "3\n"), ("b.txt", "x\n")]).unwrap_err().to_string();
+    assert!(message.contains("b.txt does not name rows: the files before it do so in another way"), "{message}");
+}

@@ -20,7 +20,7 @@ from homing._homing import whole as whole
 
 Embeddings: TypeAlias = Any
 """Rows of floats: a NumPy array (also memory-mapped), a tensor (also on an NVIDIA GPU), an Arrow column or table, a Hugging Face
-dataset or one of its columns, a path (also of a folder, a pattern such as ``shards/*.npy`` or a list of files), a list of paths, or a
+dataset or one of its columns, a path (also of a folder, a pattern such as ``shards/*.npy``, or a ``.list``), a list of paths, or a
 list of lists."""
 
 Rows: TypeAlias = Any
