@@ -88,8 +88,8 @@ class Pool:
             shards = _inputs.whole(shards, "shards", 1)
         reading = Reading(embedding_column, id_column, probabilities, pool_access)
         whole = pieces(rows, reading)
-        cluster: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-        most = max(1, int(cluster.get("CPU", 1.0) // num_cpus)) if num_cpus > 0 else 1
+        cluster: Any = ray.cluster_resources
+        most = max(1, int(cluster().get("CPU", 1.0) // num_cpus)) if num_cpus > 0 else 1
         parts = divided(whole, shards, most)
         options = {"num_cpus": num_cpus, "resources": resources or {}, "scheduling_strategy": placement}
         used = max(1, int(num_cpus)) if threads is None else _inputs.threads(threads)
@@ -167,6 +167,9 @@ class Pool:
         inputs, settings = split(options)
         settings = {"n": n, "rule": rule, "noise_std": noise_std, **settings}
         is_fetched = self._is_fetched(options)
+        if checkpoint is not None and not self.files:
+            why = "a checkpoint needs a pool of files, because a dataset may come back in another order"
+            raise ValueError(f"{why}; write it with write_parquet first, or leave `checkpoint` out")
         kept = None if checkpoint is None else Checkpoint(checkpoint, self._identity(targets, observed, inputs, settings))
 
         def work(on_main: Callable[[Callable[[], Any]], Any]) -> Selection:
