@@ -28,9 +28,7 @@ impl fmt::Display for CpuOnly {
             CpuOnly::Kernel => "it runs only the linear kernel",
             CpuOnly::Rule => "this rule runs on the CPU only",
             CpuOnly::Greedy => "it runs only exact greedy choices",
-            CpuOnly::Limits => {
-                "quotas, costs, repeated picks and a noise variance per row are handled on the CPU only"
-            }
+            CpuOnly::Limits => "quotas, costs, repeated picks and a noise variance per row are handled on the CPU only",
             CpuOnly::Format => "the pool is in f64, and a GPU holds f32, f16 and bf16",
         })
     }
@@ -154,7 +152,8 @@ mod tests {
         assert_eq!(why(&task, &plan("itl")), None);
         assert_eq!(why(&task, &plan("nearest-each")), Some(CpuOnly::Rule));
         assert_eq!(why(&Task::new(double, double), &plan("itl")), Some(CpuOnly::Format));
-        let noisy = Task { noise_vars: Some(&[1.0, 2.0]), ..task };
+        let mut noisy = task;
+        noisy.noise_vars = Some(&[1.0, 2.0]);
         assert_eq!(why(&noisy, &plan("itl")), Some(CpuOnly::Limits));
         let gaussian = homing::kernel_named("gaussian:1", 0).unwrap();
         assert_eq!(why(&task.kernel(&*gaussian), &plan("itl")), Some(CpuOnly::Kernel));

@@ -81,7 +81,8 @@ impl Part {
         }
         let survey = Survey { sum: 0.0, least: 0.0, most: 0.0, row: 0 };
         let sizes = Sizes { norms: Buffer::new(device), survey, is_finite: true };
-        let mut part = Self { device: device.clone(), rows, values, sizes: Arc::new(sizes), prepared: Mutex::default() };
+        let mut part =
+            Self { device: device.clone(), rows, values, sizes: Arc::new(sizes), prepared: Mutex::default() };
         part.sizes = Arc::new(Rows::stored(&part, dim, format).measure(0)?);
         Ok(part)
     }

@@ -83,19 +83,13 @@ pub(crate) struct Sizes<T> {
 
 impl Part {
     /// Reads rows as a selection does, and returns their sizes.
-    pub fn read_as(
-        &self,
-        dim: usize,
-        format: Format,
-        transform: Transform<'_>,
-    ) -> Result<(Rows<'_>, Arc<Sizes<f32>>)> {
+    pub fn read_as(&self, dim: usize, format: Format, transform: Transform<'_>) -> Result<(Rows<'_>, Arc<Sizes<f32>>)> {
         let stored = Rows::stored(self, dim, format);
         if transform.is_identity() {
             return Ok((stored, self.sizes.clone()));
         }
         let mut last = self.prepared.lock().expect("no thread panics while it holds the lock");
-        let is_same =
-            |last: &Prepared| last.offset.as_deref() == transform.offset && last.to_unit == transform.to_unit;
+        let is_same = |last: &Prepared| last.offset.as_deref() == transform.offset && last.to_unit == transform.to_unit;
         if !last.as_ref().is_some_and(is_same) {
             *last = None;
             let (mut offset, mut scales) = (Buffer::new(&self.device), Buffer::new(&self.device));

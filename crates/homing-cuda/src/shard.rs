@@ -229,8 +229,7 @@ impl<'a, T: Real> DeviceShard<'a, T> {
         let device = part.device.clone();
         let rows = part.rows.len();
         let (stored, sizes) = part.read_as(pool.dim, pool.format, setup.transform)?;
-        let norms =
-            if T::UNIT == f32::UNIT { Norms::OfPool(sizes) } else { Norms::Own(stored.measure::<T>(0)?.norms) };
+        let norms = if T::UNIT == f32::UNIT { Norms::OfPool(sizes) } else { Norms::Own(stored.measure::<T>(0)?.norms) };
         let products = Products::new(&device, pool.dim, part.values.at(0));
         Ok(Self {
             pool,

@@ -1,13 +1,13 @@
 //! The state of a selection in f64: the laws and targets, and how each pick changes them.
 
 use super::PrecisionLoss;
+use crate::Wants;
 use crate::base::algebra::{dot, norm_sq};
 use crate::engine::numbers::lower_variance;
 use crate::engine::order::ScoredRow;
 use crate::law::targets::Targets;
 use crate::law::{Law, LinearLaw, condense};
 use crate::shard::{PickStep, SecondNumber, SquareRoot};
-use crate::Wants;
 
 impl PickStep {
     pub(crate) fn scored(&self) -> ScoredRow {
@@ -66,11 +66,7 @@ impl SelectionState {
     }
 
     /// Conditions on a chosen row `x`, and returns the step.
-    pub fn observe(
-        &mut self,
-        x: &[f64],
-        ScoredRow { row, key, score }: ScoredRow,
-    ) -> Result<PickStep, PrecisionLoss> {
+    pub fn observe(&mut self, x: &[f64], ScoredRow { row, key, score }: ScoredRow) -> Result<PickStep, PrecisionLoss> {
         let (standardised, target_var) = (self.standardised(), self.target_var());
         let (var, weights) = self.data.var_and_functional(x);
         if var.is_lost() {
