@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Checks and measures choosing on a GPU, in less than five minutes: `bench/gpu.sh` on a machine with an NVIDIA GPU.
 #
-# `bench/gpu.sh build` makes target/gpu beforehand, on a machine with a Rust toolchain. The folder needs no toolchain to run,
-# so it can be carried to another machine. Results are printed as they come, the most important first, and written to
+# `bench/gpu.sh build` makes target/gpu beforehand, on a machine with a Rust toolchain, and target/gpu.tar.xz, which can be
+# carried to a machine without one. Results are printed as they come, the most important first, and written to
 # target/gpu/results, or to $OUT if it is set. PyTorch is optional.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -10,8 +10,9 @@ built=target/gpu
 
 build() {
   set -e
+  rm -rf "$built"
   mkdir -p "$built/homing"
-  cargo build --release -p homing-cli --no-default-features
+  cargo build --release -p homing-cli
   cp target/release/homing "$built/command"
   cargo build --release -p homing-py
   cp crates/homing-py/python/homing/*.py "$built/homing/"
@@ -23,12 +24,16 @@ build() {
   cp "$(program device build --release -p homing-cuda --bench device)" "$built/device"
   cp "$(program homing_cuda test --release -p homing-cuda --lib --no-run)" "$built/unit"
   strip "$built/command" "$built/device" "$built/unit" "$built/homing/_homing.abi3.so"
-  du -sh "$built"
+  tar -C target -cJf "$built.tar.xz" gpu
+  du -sh "$built" "$built.tar.xz"
 }
 
 if [ "${1-}" = build ]; then
   build
   exit
+fi
+if [ ! -x "$built/device" ] && [ -e "$built.tar.xz" ]; then
+  tar -C target -xJf "$built.tar.xz"
 fi
 if [ ! -x "$built/device" ]; then
   echo "$built is missing; run \`bench/gpu.sh build\` first" >&2
@@ -64,7 +69,11 @@ fi
 
 step "machine" 20 sh -c 'nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; nproc; date -u'
 step "products stay within their bounds" 60 "$built/unit" products --nocapture
-step "the command and Python" 70 "$python" bench/gpu.py "$built/command"
+if [ -x "$built/command" ] && [ -e "$built/homing/_homing.abi3.so" ]; then
+  step "the command and Python" 70 "$python" bench/gpu.py "$built/command"
+else
+  echo "skipped: the command and Python, which are not in $built" | tee -a "$log"
+fi
 step "1M and 10M random rows" 45 "$built/device" 1m random
 step "one pass per pick in PyTorch, and a scan" 60 "$python" crates/homing-cuda/benches/torch_loop.py 1m 10m 50m
 step "picks equal those of the CPU" 75 "$built/device" check

@@ -152,7 +152,8 @@ mod tests {
         assert_eq!(why(&task, &plan("itl")), None);
         assert_eq!(why(&task, &plan("nearest-each")), Some(CpuOnly::Rule));
         assert_eq!(why(&Task::new(double, double), &plan("itl")), Some(CpuOnly::Format));
-        let noisy = Task { noise_vars: Some(&[1.0, 2.0]), ..task };
+        let mut noisy = task;
+        noisy.noise_vars = Some(&[1.0, 2.0]);
         assert_eq!(why(&noisy, &plan("itl")), Some(CpuOnly::Limits));
         let gaussian = homing::kernel_named("gaussian:1", 0).unwrap();
         assert_eq!(why(&task.kernel(&*gaussian), &plan("itl")), Some(CpuOnly::Kernel));

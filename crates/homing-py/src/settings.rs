@@ -27,7 +27,7 @@ pub const SETTINGS: &[Reader<Settings>] = &[
     ("repeat", |to, repeat| repeat.flag().map(|repeat| to.plan.repeat = repeat)),
     ("greedy", |to, greedy| greedy.text()?.parse().map(|greedy| to.plan.greedy = greedy).map_err(core_error)),
     ("engine", |to, engine| engine_named(&engine.text()?).map(|engine| to.plan.engine = engine)),
-    ("device", |to, device| device.optional(Argument::text).map(|device| to.device = device.map(Into::into))),
+    ("device", |to, device| device.optional(Argument::text).map(|device| to.device = device)),
     ("earlier_picks", |to, picks| picks.whole(0).map(|picks| to.plan.earlier_picks = picks)),
 ];
 

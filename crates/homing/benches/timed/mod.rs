@@ -10,8 +10,8 @@ use homing::{Embeddings, RowSource};
 
 const QUESTIONS: [&str; 5] = ["start", "verify", "rank", "try", "rows"];
 
-/// Seconds and number of each question, and the number of challengers.
-pub type Spent = ([(f64, usize); 5], usize);
+/// Seconds and number of each question, and the numbers of challengers and of rows that were read.
+pub type Spent = ([(f64, usize); 5], [usize; 2]);
 
 /// A pool whose questions are timed.
 #[derive(Debug)]
@@ -35,11 +35,11 @@ impl<'p, P: Carrier + RowSource> Timed<'p, P> {
 
     /// Returns the times of all questions in words, and their sum in seconds.
     pub fn report(&self) -> (String, f64) {
-        let (spent, challengers) = *self.spent.lock().expect("no thread panics");
+        let (spent, [challengers, rows]) = *self.spent.lock().expect("no thread panics");
         let part = |(name, (seconds, count)): (&str, (f64, usize))| format!("{name} {:.1} ms/{count}", 1e3 * seconds);
         let parts: Vec<String> = QUESTIONS.into_iter().zip(spent).map(part).collect();
         let sum = spent.iter().map(|(seconds, _)| seconds).sum();
-        (format!("{}, {challengers} challengers", parts.join(", ")), sum)
+        (format!("{}, {challengers} challengers, {rows} rows read", parts.join(", ")), sum)
     }
 }
 
@@ -69,6 +69,7 @@ impl<P: Carrier + RowSource> RowSource for Timed<'_, P> {
     }
 
     fn gather_f32(&self, rows: &[usize], dim: usize, out: &mut [f32]) -> bool {
+        self.spent.lock().expect("no thread panics").1[1] += rows.len();
         self.time(4, || self.pool.gather_f32(rows, dim, out))
     }
 
@@ -136,7 +137,7 @@ impl Shard for TimedShard<'_> {
 
     fn verify(&mut self, pass: &Pass<'_>) -> Challengers {
         let found = self.ask(1, |shard| shard.verify(pass));
-        self.spent.lock().expect("no thread panics").1 += found.rows.len();
+        self.spent.lock().expect("no thread panics").1[0] += found.rows.len();
         found
     }
 
