@@ -91,6 +91,7 @@ impl ChoosingSettings {
 
 /// How each round learns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct LearningSettings {
     /// When a lesson ends.
     pub until: LessonEnd,
@@ -239,13 +240,12 @@ pub fn fine_tune(
     // (3) repeat
     for number in run.rounds().len() + 1..=settings.choosing.rounds {
         let start = Instant::now();
-        let (mut picks, mean_var) = match run.pending() {
-            Some(pending) => pending,
-            None => {
-                let Some(chosen) = choose_batch(problem, settings, learner, run, number)? else { break };
-                run.keep_pending(&chosen.picks, 0, chosen.mean_var)?;
-                (chosen.picks, chosen.mean_var)
-            }
+        let (mut picks, mean_var) = if let Some(pending) = run.pending() {
+            pending
+        } else {
+            let Some(chosen) = choose_batch(problem, settings, learner, run, number)? else { break };
+            run.keep_pending(&chosen.picks, 0, chosen.mean_var)?;
+            (chosen.picks, chosen.mean_var)
         };
         let mut choosing = start.elapsed();
         loop {

@@ -183,9 +183,10 @@ impl<N: Net> Learner for Network<N> {
         let optimizer = optimizer.unwrap_or_else(|| optimizer_of(lesson.adam.epsilon));
         let mut adam = Adam { optimizer, draw: Draw::new(lesson.seed, LESSON, &device), device };
         let mut order: Vec<usize> = (0..labels.len()).collect();
-        let size = match lesson.full_minibatches {
-            true => lesson.minibatch_size.max(1),
-            false => minibatch_size(labels.len(), lesson.minibatch_size),
+        let size = if lesson.full_minibatches {
+            lesson.minibatch_size.max(1)
+        } else {
+            minibatch_size(labels.len(), lesson.minibatch_size)
         };
         let mut net = self.net.clone().train();
         let mut best = Best::of(lesson);

@@ -104,8 +104,8 @@ struct TaskOptions {
     /// the examples if there are fewer than 90.
     #[arg(long, value_name = "COUNT")]
     target_count: Option<usize>,
-    /// Number of held-out examples to keep for targets, which are then never tested; by default, the number of targets. Runs with
-    /// different --target-count and the same reserve are tested on the same examples.
+    /// Number of held-out examples to keep for targets, which are then never tested, so that runs with different --target-count are
+    /// tested on the same examples; by default, the number of targets.
     #[arg(long, value_name = "COUNT")]
     target_reserve: Option<usize>,
     /// Maximum number of validation examples; they are at most half of the held-out examples of the task.
@@ -169,11 +169,11 @@ struct ChoosingOptions {
     /// embeddings are centred and scaled to length 1.
     #[arg(long, value_name = "R")]
     noise_std: Option<f64>,
-    /// Noise variance ρ² as a share of the mean of k(x, x) over the candidates of each round, instead of --noise-std.
-    #[arg(long, value_name = "SHARE", conflicts_with = "noise_std")]
+    /// Noise variance ρ² as a share of the mean of k(x, x) over the candidates of each round, which replaces --noise-std.
+    #[arg(long, value_name = "SHARE")]
     noise_share: Option<f64>,
     /// Whether to condition on the picks of earlier rounds instead of starting each round from the prior, as the paper does; rules
-    /// by distance (max-dist, k-means++, badge) then start from those picks as their centroids. The default is true, except with a
+    /// by distance (max-dist, k-means++, badge) then start from those picks as their centroids; the default is true, except with a
     /// Laplace covariance.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     condition: Option<bool>,
@@ -181,6 +181,7 @@ struct ChoosingOptions {
 
 #[derive(Args)]
 #[command(next_help_heading = "Learning")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct LearningOptions {
     #[arg(long, help = model_help())]
     model: Option<String>,

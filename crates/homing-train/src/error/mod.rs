@@ -205,6 +205,7 @@ const GIB: f64 = (1 << 30) as f64;
 struct ProblemSentence<'a>(&'a Error);
 
 impl fmt::Display for ProblemSentence<'_> {
+    #[allow(clippy::too_many_lines, reason = "it is one sentence per variant")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Error::Io { path, error } => write!(f, "{}: {error}", path.display()),

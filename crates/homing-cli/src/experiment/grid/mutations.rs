@@ -12,7 +12,7 @@ use crate::finetune;
 use crate::refusal::Options;
 
 /// Number of ways in which each of our files is spoilt.
-const TRIES: u64 = 300;
+const TRIES: u64 = 150;
 
 /// Texts that replace parts of a file.
 const SPOILT: [&str; 32] = [

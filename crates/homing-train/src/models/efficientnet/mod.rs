@@ -50,9 +50,9 @@ impl EfficientNet {
     }
 
     /// Reads the weights from the bytes of a safetensors file.
-    pub fn from_bytes(bytes: &[u8], design: Design) -> Result<Self> {
+    pub fn from_bytes(bytes: &[u8], mut design: Design) -> Result<Self> {
         let weights = Weights::read(bytes, &design)?;
-        let design = Design { norm_eps: weights.norm_eps, ..design };
+        design.norm_eps = weights.norm_eps;
         let mut hasher = blake3::Hasher::new();
         hasher.update(format!("{design:?}").as_bytes()).update(bytes);
         Ok(Self { design, weights, hash: hasher.finalize() })
