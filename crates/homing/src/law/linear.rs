@@ -195,8 +195,15 @@ impl LinearLaw {
         let coordinates = project(rows, (*self.basis).as_ref());
         let steps = matrix(self.dim, self.steps.len(), |i, j| self.steps[j].weights[i]);
         let covs = project(rows, steps.as_ref());
+        let wholes = pulp::Arch::new().dispatch(|| {
+            let mut wholes = vec![0.0; out.len()];
+            for (x, whole) in rows.chunks_exact(self.dim).zip(&mut wholes) {
+                *whole = norm_sq(x);
+            }
+            wholes
+        });
         for (i, (x, out)) in rows.chunks_exact(self.dim).zip(out).enumerate() {
-            let whole = norm_sq(x);
+            let whole = wholes[i];
             let (mut inside, mut along) = (0.0, 0.0);
             for (j, shrink) in self.shrink.iter().enumerate() {
                 let sq = coordinates[(i, j)] * coordinates[(i, j)];
