@@ -13,6 +13,9 @@ use crate::{Error, Interrupt, Result, RowSource};
 /// evicts them.
 pub(crate) const ANNOUNCED: usize = 1024;
 
+/// Rows that are converted and transformed together.
+const TOGETHER: usize = 8;
+
 /// The numbers of a matrix, row-major.
 ///
 /// ```
@@ -267,8 +270,25 @@ impl<'a> Embeddings<'a> {
     /// Writes the rows in `range` to `out` (range.len() × dim), row-major.
     pub fn read(&self, range: Range<usize>, out: &mut [f64]) {
         self.check_interrupt();
-        self.values.write_f64(range.start * self.dim..range.end * self.dim, out);
-        self.transform.apply(self.dim, out);
+        for (rows, out) in self.parts(range, out) {
+            self.values.write_f64(rows.start * self.dim..rows.end * self.dim, out);
+            self.transform.apply(self.dim, out);
+        }
+    }
+
+    /// Splits a range of rows that are about to be transformed into parts that fit into the innermost cache. A source reads them
+    /// at once.
+    fn parts<'o, T>(
+        &self,
+        range: Range<usize>,
+        out: &'o mut [T],
+    ) -> impl Iterator<Item = (Range<usize>, &'o mut [T])> + use<'o, T> {
+        let is_whole = self.transform.is_identity() || matches!(self.values, StoredValues::Source(_));
+        let (len, dim) = (if is_whole { range.len().max(1) } else { TOGETHER }, self.dim);
+        out.chunks_mut(len * dim).enumerate().map(move |(i, out)| {
+            let start = range.start + i * len;
+            (start..start + out.len() / dim, out)
+        })
     }
 
     /// Writes a range of columns of one row to `out`. Rows must not be scaled, because that needs all of their columns.
@@ -330,8 +350,10 @@ impl<'a> Embeddings<'a> {
         if self.transform.is_identity() {
             return self.values.write_f32(range.start * self.dim..range.end * self.dim, out);
         }
-        self.values.write_f32(range.start * self.dim..range.end * self.dim, out);
-        self.transform_single(|i| range.start + i, out);
+        for (rows, out) in self.parts(range, out) {
+            self.values.write_f32(rows.start * self.dim..rows.end * self.dim, out);
+            self.transform_single(|i| rows.start + i, out);
+        }
     }
 
     /// Transforms rows as they are stored, of which the one at position i has the number `row(i)`. Rows for which f32 is too

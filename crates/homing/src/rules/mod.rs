@@ -119,6 +119,11 @@ pub trait Rule: Send + Sync {
     /// Appends the keys of a block.
     #[doc(hidden)]
     fn keys(&self, block: &BlockBounds<'_>, keys: &mut Vec<f32>) {
+        if let Some(form) = self.form()
+            && block.keys(form, keys)
+        {
+            return;
+        }
         keys.extend((0..block.var.len()).map(|i| self.key(&block.candidates(i).1) as f32));
     }
 }
@@ -184,6 +189,29 @@ impl BlockBounds<'_> {
                 KeyForm::Correlation => below(KeyForm::Correlation),
             }
         })
+    }
+
+    /// Appends the keys of all candidates, computed in f32. Returns false for other precisions.
+    fn keys(&self, form: KeyForm, keys: &mut Vec<f32>) -> bool {
+        let (Reals::F32(vars), Reals::F32(second), Reals::F32(std_cov)) = (self.var, self.second, self.std_cov) else {
+            return false;
+        };
+        let (noise_var, from) = (self.noise_var as f32, keys.len());
+        keys.extend_from_slice(vars);
+        let keys = &mut keys[from..];
+        let second = if second.is_empty() { std_cov } else { second };
+        pulp::Arch::new().dispatch(|| {
+            if second.is_empty() {
+                for key in keys {
+                    *key = form.key(*key, 0.0, noise_var);
+                }
+            } else {
+                for (key, &second) in keys.iter_mut().zip(second) {
+                    *key = form.key(*key, second, noise_var);
+                }
+            }
+        });
+        true
     }
 
     /// Returns whether `below` holds for all candidates. Its arguments are the least and the largest possible variance, and

@@ -207,6 +207,13 @@ impl<'s, T: Real> BlockSteps<'s, T> {
 
     /// Updates the numbers of some rows for a pick, from their products with its functionals.
     fn apply_one(&self, step: &PickStep, first: &[T], other: Option<&[T]>, numbers: &mut ColdNumbers<T>) {
+        pulp::Arch::new().dispatch(|| self.apply_in_vectors(step, first, other, numbers));
+    }
+
+    /// The same, for loops that are compiled for the vectors of this machine.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn apply_in_vectors(&self, step: &PickStep, first: &[T], other: Option<&[T]>, numbers: &mut ColdNumbers<T>) {
         let ColdNumbers { var, second, second_error } = numbers;
         let inverse = T::of(1.0 / step.total);
         match (&step.second, other) {
