@@ -223,7 +223,6 @@ impl LinearLaw {
 
     /// Computes the variances of a block of rows from scratch.
     pub fn scan_vars(&self, rows: &[f64], out: &mut [Variance]) {
-<<<<<<< HEAD
         self.scanner().scan(rows, out);
     }
 
@@ -232,36 +231,6 @@ impl LinearLaw {
         let mut steps = zeros(self.dim, self.steps.len());
         for (j, step) in self.steps.iter().enumerate() {
             steps.col_as_slice_mut(j).copy_from_slice(&step.weights);
-=======
-        let coordinates = project(rows, (*self.basis).as_ref());
-        let steps = matrix(self.dim, self.steps.len(), |i, j| self.steps[j].weights[i]);
-        let covs = project(rows, steps.as_ref());
-        let wholes = pulp::Arch::new().dispatch(|| {
-            let mut wholes = vec![0.0; out.len()];
-            for (x, whole) in rows.chunks_exact(self.dim).zip(&mut wholes) {
-                *whole = norm_sq(x);
-            }
-            wholes
-        });
-        for (i, (x, out)) in rows.chunks_exact(self.dim).zip(out).enumerate() {
-            let whole = wholes[i];
-            let (mut inside, mut along) = (0.0, 0.0);
-            for (j, shrink) in self.shrink.iter().enumerate() {
-                let sq = coordinates[(i, j)] * coordinates[(i, j)];
-                inside += sq;
-                along += sq * shrink;
-            }
-            // Most rows lie well outside the span. For the others, the rest is computed explicitly instead of by
-            // subtraction.
-            let everything = self.shrink.len() == self.dim;
-            *out = if everything || whole - inside > 1e-3 * whole || self.shrink.is_empty() {
-                let base = if everything { along } else { whole - inside + along };
-                let taken: f64 = (0..self.steps.len()).map(|j| covs[(i, j)].powi(2) / self.steps[j].total).sum();
-                Variance { value: base - taken, scale: base }
-            } else {
-                self.var(x)
-            };
->>>>>>> speed
         }
         Scanner { law: self, steps }
     }
@@ -297,8 +266,9 @@ impl Scanner<'_> {
         let Self { law, steps } = self;
         let coordinates = project(rows, (*law.basis).as_ref());
         let covs = project(rows, steps.as_ref());
+        let wholes = pulp::Arch::new().dispatch(|| rows.chunks_exact(law.dim).map(norm_sq).collect::<Vec<f64>>());
         for (i, (x, out)) in rows.chunks_exact(law.dim).zip(out).enumerate() {
-            let whole = norm_sq(x);
+            let whole = wholes[i];
             let (mut inside, mut along) = (0.0, 0.0);
             for (j, shrink) in law.shrink.iter().enumerate() {
                 let sq = coordinates[(i, j)] * coordinates[(i, j)];
