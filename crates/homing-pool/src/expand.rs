@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use glob::{MatchOptions, Pattern, glob_with};
+use glob::{GlobError, MatchOptions, Pattern, glob_with};
 
 use crate::mapped::read_file;
 use crate::{Error, Result, shards};
@@ -95,8 +95,11 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>> {
     let pattern = path.to_str().expect("a pattern is text");
     let found = glob_with(pattern, MATCHING)
         .map_err(|error| Error::BadPattern { path: path.to_owned(), detail: error.msg.to_owned() })?;
-    let mut files: Vec<PathBuf> =
-        found.collect::<Result<_, _>>().map_err(|error| Error::read(&error.path().to_owned(), error.into()))?;
+    let unreadable = |error: GlobError| {
+        let path = error.path().to_owned();
+        Error::read(&path, error.into())
+    };
+    let mut files: Vec<PathBuf> = found.collect::<Result<_, _>>().map_err(unreadable)?;
     if files.is_empty() {
         return Err(Error::NoMatch { path: path.to_owned() });
     }
