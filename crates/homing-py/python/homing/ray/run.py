@@ -41,7 +41,9 @@ def _end_with_parent() -> None:
     """Ends this process when its standard input closes, as a cell of an experiment does."""
 
     def watch() -> None:
-        sys.stdin.buffer.read()
+        # Not `sys.stdin`, whose lock the interpreter needs when it ends.
+        while os.read(0, 4096):
+            pass
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
