@@ -334,22 +334,3 @@ def test_an_interrupt_ends_the_actors(cluster, data, tmp_path):
     _, said = driver.communicate(timeout=30)
     assert driver.returncode != 0 and "KeyboardInterrupt" in said
     assert no_shard_is_left()
-
-
-def test_an_experiment_runs_its_cells_on_the_cluster(cluster, command, tmp_path):
-    environment = {**os.environ, "HOMING_PYTHON": sys.executable}
-    words = [command, "experiment", "run", "digits-quick", "--seeds", "1", "--rounds", "1", "--jobs", "4", "--quiet"]
-
-    def run(out, *ray_words, **more):
-        return subprocess.run(
-            [*words, "--out", out, *ray_words], env={**environment, **more}, capture_output=True, text=True, timeout=200
-        )
-
-    there = run(tmp_path / "there", "--ray", cluster.address)
-    assert there.returncode == 0, there.stderr
-    here = run(tmp_path / "here")
-    assert here.returncode == 0, here.stderr
-    written = [(tmp_path / out / "digits-quick.csv").read_bytes() for out in ("there", "here")]
-    assert written[0] == written[1]
-    missing = run(tmp_path / "missing", "--ray", cluster.address, HOMING_PYTHON=str(tmp_path / "no-python"))
-    assert missing.returncode == 1 and "which cannot be started" in missing.stderr

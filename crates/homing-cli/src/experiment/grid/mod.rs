@@ -26,9 +26,6 @@ const RESULTS: &str = "results";
 /// Maximum number of processes that run at once.
 const MOST_JOBS: u64 = 1024;
 
-/// Number of cells that run at once on a cluster, by default: each is a small process here.
-const RAY_JOBS: usize = 16;
-
 /// How to run a grid.
 #[derive(Args)]
 #[command(next_help_heading = "Experiments with networks")]
@@ -45,10 +42,6 @@ pub struct GridOptions {
     /// Number of cells that run at once, each in its own process; by default, one per core.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_JOBS))]
     jobs: Option<u64>,
-    /// Run the cells on the Ray cluster at this address (`auto` for the one of this machine), 16 at once by default. All nodes need
-    /// this program and this folder.
-    #[arg(long, value_name = "ADDRESS")]
-    ray: Option<String>,
     /// Device: cpu, or in builds with libtorch also torch and cuda:0.
     #[arg(long, default_value = "cpu")]
     device: String,
@@ -108,9 +101,6 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, options: &GridOptions) -> 
     let cells = cells(&experiment, &options.data, &options.device, seed)?;
     let out = out.unwrap_or(Path::new(RESULTS));
     let (written, folder) = (table(out, &experiment), out.join("cells"));
-    if options.ray.is_some() {
-        run::check_ray()?;
-    }
     guard(name, &experiment, &cells, out)?;
     let described = |cell: &GridCell| {
         let name = format!("{}, {}", experiment.file, cell.label());
@@ -143,12 +133,9 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, options: &GridOptions) -> 
         }
         Ok(())
     };
-    let usual = match options.ray {
-        Some(_) => RAY_JOBS,
-        None => std::thread::available_parallelism().map_or(1, usize::from),
-    };
-    let jobs = options.jobs.map_or(usual, |jobs| jobs as usize);
-    run::run(&folders, experiment.rounds(), jobs, options.ray.as_deref(), options.quiet, keep_whole_seeds)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = options.jobs.map_or(cores, |jobs| jobs as usize);
+    run::run(&folders, experiment.rounds(), jobs, options.quiet, keep_whole_seeds)?;
     let results = collect(&|_| true)?;
     results.write(&written)?;
     ClassTable::collect(folders.iter().map(|folder| (folder.cell, &*folder.folder)))?

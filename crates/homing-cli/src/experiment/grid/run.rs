@@ -53,16 +53,8 @@ impl<'a> CellFolder<'a> {
 
     /// Starts the cell as a process that ends when the pipe to its standard input is closed, and so with this process at the
     /// latest, whatever ends it.
-    fn start(&self, threads: usize, ray: Option<&str>) -> Result<Child> {
-        let program = std::env::current_exe()?;
-        let mut command = match ray {
-            Some(address) => {
-                let mut command = Command::new(python());
-                command.args(["-m", "homing.ray.run", address, "1"]).arg(program);
-                command
-            }
-            None => Command::new(program),
-        };
+    fn start(&self, threads: usize) -> Result<Child> {
+        let mut command = Command::new(std::env::current_exe()?);
         command.args(["finetune", "--quiet", "--cell", &self.key]);
         if RunFolder::holds_run(&self.folder) {
             command.arg("--resume").arg(&self.folder);
@@ -78,27 +70,6 @@ impl<'a> CellFolder<'a> {
     }
 }
 
-/// Returns the Python that has Ray.
-fn python() -> std::ffi::OsString {
-    std::env::var_os("HOMING_PYTHON").unwrap_or_else(|| "python3".into())
-}
-
-/// Refuses a Python without Ray, before any cell is started.
-pub fn check_ray() -> Result<()> {
-    let name = python();
-    let found = Command::new(&name).args(["-c", "import homing.ray"]).stdin(Stdio::null()).output();
-    let found = found.with_context(|| format!("--ray needs {}, which cannot be started", name.display()))?;
-    if !found.status.success() {
-        let text = String::from_utf8_lossy(&found.stderr);
-        let why = text.lines().last().unwrap_or_default().trim_start_matches("ImportError: ").to_owned();
-        bail!(
-            "{} cannot use Ray ({why}); install the package homing[ray], or name another Python in HOMING_PYTHON",
-            name.display()
-        );
-    }
-    Ok(())
-}
-
 struct CellProcess<'a> {
     folder: &'a CellFolder<'a>,
     child: Child,
@@ -112,7 +83,6 @@ pub fn run(
     folders: &[CellFolder<'_>],
     rounds: usize,
     jobs: usize,
-    ray: Option<&str>,
     quiet: bool,
     mut keep: impl FnMut() -> Result<()>,
 ) -> Result<()> {
@@ -133,7 +103,7 @@ pub fn run(
         while running.len() < jobs
             && let Some(folder) = waiting.next()
         {
-            match folder.start(threads, ray) {
+            match folder.start(threads) {
                 Ok(child) => running.push(CellProcess { folder, child, since: Instant::now(), bar: board.line() }),
                 Err(error) => failed.push((folder.cell.label(), Options::of::<GridOptions>().sentence(&error))),
             }
