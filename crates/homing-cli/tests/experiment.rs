@@ -251,8 +251,10 @@ fn counts(csv: &str) -> Vec<usize> {
 #[test]
 fn an_experiment_counts_the_picks_of_each_class() {
     let folder = Folder::new();
-    let rows: String =
-        (0..60).map(|i| format!("{i},{},{}\n", i % 7, if i % 2 == 0 { "even" } else { "odd" })).collect();
+    let rows: String = (0..60)
+        .map(|i| format!("{i},{},{}\n", i % 7, if i % 2 == 0 { "even" } else { "odd" }))
+        .collect::<Vec<_>>()
+        .concat();
     folder.write("data.csv", &format!("x,y,label\n{rows}"));
     folder.write(
         "mine.toml",
