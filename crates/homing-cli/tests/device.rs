@@ -4,7 +4,7 @@ mod folder;
 
 use folder::Folder;
 
-const SELECT: &str = "select pool.csv --targets targets.csv -n 5 --out -";
+const SELECT: &str = "select pool.csv --targets targets.csv --cost-column cost -n 5 --out -";
 
 #[test]
 fn wrong_names_are_refused_with_the_names_that_are_right() {

@@ -79,10 +79,10 @@ pub use base::error::{Error, Result};
 pub use base::interrupt::Interrupt;
 pub use base::remedy::Remedy;
 pub use base::threads::thread_pool;
-pub use data::embeddings::{Embeddings, StoredValues};
+pub use data::embeddings::Embeddings;
 pub use data::points::Points;
 pub use data::preparation::Preparation;
-pub use data::source::RowSource;
+pub use data::source::{RowSource, StoredValues};
 pub use explain::projection::Projection;
 pub use explain::{Explanation, PickReasons, TargetStory, closest_pick, explain};
 pub use kernels::{

@@ -1,10 +1,140 @@
-//! Numbers that are read by position instead of lying in memory.
+//! The numbers of a matrix: in memory, or read by position.
 
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::StoredValues;
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+
 use crate::shard::Carrier;
+
+/// The numbers of a matrix, row-major.
+///
+/// ```
+/// use homing::{Embeddings, StoredValues};
+///
+/// let pool = [1.0f32, 0.0, 0.9, 0.1];
+/// let view = Embeddings::new(&pool, 2)?;
+/// assert!(matches!(view.values(), StoredValues::F32(values) if values.len() == 4));
+/// # Ok::<(), homing::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum StoredValues<'a> {
+    /// IEEE single precision.
+    F32(&'a [f32]),
+    /// IEEE double precision.
+    F64(&'a [f64]),
+    /// IEEE half precision.
+    F16(&'a [f16]),
+    /// The upper half of an f32.
+    Bf16(&'a [bf16]),
+    /// Numbers that are read on demand.
+    Source(&'a dyn RowSource),
+}
+
+impl StoredValues<'_> {
+    /// Returns the number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            StoredValues::F32(v) => v.len(),
+            StoredValues::F64(v) => v.len(),
+            StoredValues::F16(v) => v.len(),
+            StoredValues::Bf16(v) => v.len(),
+            StoredValues::Source(source) => source.count(),
+        }
+    }
+
+    /// Returns whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the values in a range, or `None` if they do not lie in memory in one piece.
+    ///
+    /// ```
+    /// use homing::StoredValues;
+    ///
+    /// let pool = [1.0f32, 0.0, 0.9, 0.1];
+    /// let values = StoredValues::from(&pool);
+    /// assert!(matches!(values.slice(2..4), Some(StoredValues::F32([0.9, 0.1]))));
+    /// ```
+    pub fn slice(&self, at: Range<usize>) -> Option<Self> {
+        Some(match *self {
+            StoredValues::F32(v) => StoredValues::F32(&v[at]),
+            StoredValues::F64(v) => StoredValues::F64(&v[at]),
+            StoredValues::F16(v) => StoredValues::F16(&v[at]),
+            StoredValues::Bf16(v) => StoredValues::Bf16(&v[at]),
+            StoredValues::Source(source) => return source.in_place(at),
+        })
+    }
+
+    /// Writes the values in the range `at` to `out`, as f64.
+    pub fn write_f64(&self, at: Range<usize>, out: &mut [f64]) {
+        match self {
+            StoredValues::F64(v) => out.copy_from_slice(&v[at]),
+            StoredValues::F32(v) => pulp::Arch::new().dispatch(|| {
+                out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = f64::from(x));
+            }),
+            StoredValues::F16(v) => v[at].convert_to_f64_slice(out),
+            StoredValues::Bf16(v) => v[at].convert_to_f64_slice(out),
+            StoredValues::Source(source) => source.read_f64(at.start, &mut out[..at.len()]),
+        }
+    }
+
+    /// Writes the values in the range `at` to `out`, rounded to f32.
+    pub fn write_f32(&self, at: Range<usize>, out: &mut [f32]) {
+        match self {
+            StoredValues::F64(v) => out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = x as f32),
+            StoredValues::F32(v) => out.copy_from_slice(&v[at]),
+            StoredValues::F16(v) => v[at].convert_to_f32_slice(out),
+            StoredValues::Bf16(v) => v[at].convert_to_f32_slice(out),
+            StoredValues::Source(source) => source.read_f32(at.start, &mut out[..at.len()]),
+        }
+    }
+}
+
+impl<'a> From<&'a [f32]> for StoredValues<'a> {
+    fn from(v: &'a [f32]) -> Self {
+        StoredValues::F32(v)
+    }
+}
+
+impl<'a> From<&'a [f64]> for StoredValues<'a> {
+    fn from(v: &'a [f64]) -> Self {
+        StoredValues::F64(v)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [f32; N]> for StoredValues<'a> {
+    fn from(v: &'a [f32; N]) -> Self {
+        StoredValues::F32(v)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [f64; N]> for StoredValues<'a> {
+    fn from(v: &'a [f64; N]) -> Self {
+        StoredValues::F64(v)
+    }
+}
+
+impl<'a> From<&'a Vec<f32>> for StoredValues<'a> {
+    fn from(v: &'a Vec<f32>) -> Self {
+        StoredValues::F32(v)
+    }
+}
+
+impl<'a> From<&'a Vec<f64>> for StoredValues<'a> {
+    fn from(v: &'a Vec<f64>) -> Self {
+        StoredValues::F64(v)
+    }
+}
+
+impl<'a> From<&'a dyn RowSource> for StoredValues<'a> {
+    fn from(source: &'a dyn RowSource) -> Self {
+        StoredValues::Source(source)
+    }
+}
 
 /// A row-major matrix that is read on demand, such as a file that is larger than memory.
 ///
