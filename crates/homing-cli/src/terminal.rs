@@ -33,7 +33,7 @@ impl Lines {
     /// Minimum time between two lines for tenths.
     const LEAST: Duration = Duration::from_secs(2);
     /// Maximum time between two lines.
-    const MOST: Duration = Duration::from_secs(60);
+    const MOST: Duration = Duration::from_mins(1);
 
     fn print_if_due(&self, bar: &ProgressBar) {
         let (done, all) = (bar.position(), bar.length().unwrap_or(0).max(1));

@@ -73,7 +73,7 @@ impl Drop for Running {
 /// Sends a request. Returns `None` if the connection breaks before the response is complete.
 fn request(authority: &str, token: &str, method: &str, target: &str, body: &Value) -> Option<(u16, Value)> {
     let mut connection = TcpStream::connect(authority).ok()?;
-    connection.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
+    connection.set_read_timeout(Some(Duration::from_mins(1))).ok()?;
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let head = format!(
         "{method} {target} HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\

@@ -142,7 +142,7 @@ fn missing_labels_are_listed_and_filled_in_there() {
     assert_eq!(fill_in(folder.path(), label), 2);
     refused(&resume(), &["no label in "]);
     // Labels may also come by the file that was named.
-    let labels: String = (0..40).map(|row| format!("r{row},{}\n", ["a", "b"][row % 2])).collect();
+    let labels = (0..40).map(|row| format!("r{row},{}\n", ["a", "b"][row % 2])).collect::<Vec<_>>().concat();
     fs::write(path("labels.csv"), format!("id,label\n{labels}")).unwrap();
     let output = resume();
     assert!(output.status.success(), "{}", said(&output));
@@ -182,7 +182,7 @@ fn every_row_of_an_unlabelled_pool_may_be_picked() {
     let line = |row: usize| format!("r{row},{},{}\n", row % 2, 1 - row % 2);
     fs::write(path("pool.csv"), format!("id,x,y\n{}", (0..10).map(line).collect::<String>())).unwrap();
     fs::write(path("targets.csv"), "x,y\n0,1\n1,0\n").unwrap();
-    let labels: String = (0..10).map(|row| format!("r{row},{}\n", ["a", "b"][row % 2])).collect();
+    let labels = (0..10).map(|row| format!("r{row},{}\n", ["a", "b"][row % 2])).collect::<Vec<_>>().concat();
     fs::write(path("labels.csv"), format!("id,label\n{labels}")).unwrap();
     let mut command = homing();
     command.current_dir(folder.path()).args(["finetune", "pool.csv", "--targets", "targets.csv", "--task", "a,b"]);

@@ -4,6 +4,7 @@ mod folder;
 #[path = "../../homing-pool/tests/npy/mod.rs"]
 mod npy;
 
+use std::fmt::Write;
 use std::fs;
 
 use folder::{Folder, table};
@@ -110,7 +111,7 @@ fn arrays_in_files_give_the_same_bytes_mapped_and_read() {
         let (mut start, mut list) = (0, String::new());
         for (number, count) in counts.iter().enumerate() {
             write(&format!("parts/{number}.npy"), start..start + count);
-            list += &format!("parts/{number}.npy\n");
+            writeln!(list, "parts/{number}.npy").unwrap();
             start += count;
         }
         folder.write("parts.list", &list);

@@ -140,11 +140,10 @@ impl Error {
     /// Returns what to do; the message ends with it. `None` if the message of another library says it.
     pub fn remedy(&self) -> Option<Remedy> {
         Some(match self {
-            Error::Name(_) => Remedy::NameDevice,
             Error::NoLibrary(Library::Driver) => Remedy::InstallDriverOrUseCpu,
             Error::NoLibrary(Library::Cublas | Library::Nvrtc) => Remedy::InstallCudaOrUseCpu,
             Error::NoDevice { count: 0, .. } => Remedy::UseCpu,
-            Error::NoDevice { .. } => Remedy::NameDevice,
+            Error::Name(_) | Error::NoDevice { .. } => Remedy::NameDevice,
             Error::Memory { .. } | Error::OutOfMemory | Error::TooManyRows(_) => Remedy::UseMoreDevicesOrUseCpu,
             Error::Inexact => Remedy::StoreInF32OrUseCpu,
             Error::Compile(_) => Remedy::UpdateOrUseCpu,

@@ -155,7 +155,7 @@ mod tests {
     fn numbers(count: usize, seed: usize) -> Vec<f64> {
         let mut state = seed as u64;
         let mut next = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
         (0..count).map(|_| (next() - 0.5) * (12.0 * next() - 6.0).exp2()).collect()

@@ -20,7 +20,7 @@ use crate::trainer::{CurvePoint, Trainer};
 use crate::{Refusal, Result};
 
 /// Time for which an example is offered to one annotator only.
-const LEASE: Duration = Duration::from_secs(300);
+const LEASE: Duration = Duration::from_mins(5);
 
 /// Number of picks that are kept ready in addition to those that annotators see.
 const AHEAD: usize = CHAIN / 2;

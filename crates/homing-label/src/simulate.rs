@@ -14,7 +14,7 @@ use crate::{Error, Result, Session};
 const ANNOTATOR: &str = "file";
 
 /// Longest time to wait for the next pick.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Labels by id.
 #[derive(Debug)]

@@ -206,7 +206,7 @@ mod lost_files {
             let _ = alarm.write(&[1]);
         }
         loop {
-            thread::sleep(Duration::from_secs(3600));
+            thread::sleep(Duration::from_hours(1));
         }
     }
 }

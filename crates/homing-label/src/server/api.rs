@@ -30,7 +30,7 @@ const MOST_NEXT: usize = 100;
 
 /// Longest time to wait for the choice after a skip, and for the first choice of a run.
 const PATIENCE: Duration = Duration::from_millis(80);
-const FIRST_PATIENCE: Duration = Duration::from_secs(120);
+const FIRST_PATIENCE: Duration = Duration::from_mins(2);
 
 #[derive(Deserialize)]
 pub(crate) struct Who {

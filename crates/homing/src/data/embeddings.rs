@@ -396,6 +396,8 @@ pub(crate) fn runs(rows: &[usize]) -> impl Iterator<Item = (Range<usize>, Range<
 
 #[cfg(test)]
 mod tests {
+    use half::{bf16, f16};
+
     use super::*;
 
     #[test]

@@ -264,6 +264,15 @@ fn few_messages_and_few_rows_travel() {
     });
 }
 
+/// A line that is cut.
+struct Cut;
+
+impl Transport for Cut {
+    fn ask(&self, _: &[usize], _: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+        Err("the cluster is gone; start it again".into())
+    }
+}
+
 #[test]
 fn a_bad_row_and_a_lost_line_are_named() {
     let mut data = Data::new(57, 1500, 8);
@@ -278,18 +287,22 @@ fn a_bad_row_and_a_lost_line_are_named() {
         threads.lines.lock().unwrap().clear();
     });
 
-    struct Cut;
-    impl Transport for Cut {
-        fn ask(&self, _: &[usize], _: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-            Err("the cluster is gone; start it again".into())
-        }
-    }
     let pool = RemotePool::new(Cut, &[1000, 4000], 8, true).unwrap();
     for rule in ["itl", "uncertainty", "max-dist", "cosine", "nearest-each"] {
         let targets = Embeddings::new(&data.targets, 8).unwrap();
         let plan = Plan::default().strategy(rule.parse().unwrap()).count(3);
         let found = select(&Task::new(pool.embeddings(), targets), &plan);
         assert_eq!(found, Err(Error::Unreadable("the cluster is gone; start it again".into())));
+    }
+}
+
+/// A line that gives answers of its own, the last one first.
+struct Forged(Mutex<Vec<Vec<u8>>>);
+
+impl Transport for Forged {
+    fn ask(&self, shards: &[usize], _: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+        let mut answers = self.0.lock().unwrap();
+        Ok(shards.iter().map(|_| answers.pop().unwrap_or_default()).collect())
     }
 }
 
@@ -352,13 +365,6 @@ fn forged_messages_are_refused_and_leave_the_shard_alive() {
     assert!(refused > count / 4, "{refused} of {count} were refused");
 
     // Coordinators, too, refuse answers that are none.
-    struct Forged(Mutex<Vec<Vec<u8>>>);
-    impl Transport for Forged {
-        fn ask(&self, shards: &[usize], _: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-            let mut answers = self.0.lock().unwrap();
-            Ok(shards.iter().map(|_| answers.pop().unwrap_or_default()).collect())
-        }
-    }
     for start in (0..answers.len()).step_by(7) {
         let mut some = answers[start..].iter().take(30).cloned().collect::<Vec<_>>();
         for answer in &mut some {

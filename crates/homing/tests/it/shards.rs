@@ -56,6 +56,7 @@ fn the_same_picks_however_the_pool_is_split() {
 }
 
 #[test]
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself has one lifetime, not any")]
 fn the_same_picks_from_rows_that_are_centred_and_scaled() {
     let mut values = clustered(&mut rng(37), ROWS, DIM, 20);
     values.iter_mut().enumerate().for_each(|(i, x)| *x += 0.3 * ((i % DIM) as f32).sin());

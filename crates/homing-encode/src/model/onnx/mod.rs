@@ -88,7 +88,7 @@ impl OnnxModel {
         }
         let threads = rayon::current_num_threads();
         let session = SessionBuilder::new(&environment)
-            .and_then(|builder| Ok(builder.with_intra_threads(threads)?.commit_from_file(path)?))
+            .and_then(|builder| builder.with_intra_threads(threads)?.commit_from_file(path))
             .map_err(|error| broken(error.to_string()))?;
         let slots = |outlets: &[Outlet]| outlets.iter().filter_map(Slot::of).collect::<Vec<_>>();
         let (inputs, outputs) = (slots(session.inputs()), slots(session.outputs()));
