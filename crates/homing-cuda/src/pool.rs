@@ -321,6 +321,13 @@ impl RowSource for DevicePool {
         true
     }
 
+    fn gather_f64(&self, rows: &[usize], dim: usize, out: &mut [f64]) -> bool {
+        let mut single = vec![0.0; out.len()];
+        let is_done = self.gather_f32(rows, dim, &mut single);
+        out.iter_mut().zip(single).for_each(|(out, x)| *out = x.into());
+        is_done
+    }
+
     fn carrier(&self) -> Option<&dyn Carrier> {
         Some(self)
     }

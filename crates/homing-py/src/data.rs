@@ -350,7 +350,8 @@ impl Data {
     pub fn dtype(&self) -> &'static str {
         match &self.storage {
             Storage::F32(_) => "float32",
-            Storage::F64(_) => "float64",
+            Storage::Remote(pool) if pool.fits_f32() => "float32",
+            Storage::F64(_) | Storage::Remote(_) => "float64",
             Storage::F16(_) => "float16",
             Storage::Bf16(_) => "bfloat16",
             Storage::Arrow(chunks) => chunks.dtype(),
@@ -360,8 +361,6 @@ impl Data {
                 Format::F16 => "float16",
                 Format::Bf16 => "bfloat16",
             },
-            Storage::Remote(pool) if pool.fits_f32() => "float32",
-            Storage::Remote(_) => "float64",
         }
     }
 

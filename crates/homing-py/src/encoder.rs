@@ -69,7 +69,7 @@ impl Encoder {
     /// The name for people; None before a built-in encoder has learned.
     #[getter]
     fn name(&self) -> Option<String> {
-        self.session().encoder().map(|encoder| encoder.name())
+        self.session().encoder().map(homing_encode::Encoder::name)
     }
 
     #[getter]

@@ -120,10 +120,13 @@ fn viewed<'a>(joined: &'a Pieces<'a>, dim: usize) -> PyResult<Embeddings<'a>> {
     Embeddings::new(values, dim).map_err(core_error)
 }
 
+/// The two ends of the line to a thread: messages go in, and answers come out.
+type Line = (Sender<Vec<u8>>, Receiver<Vec<u8>>);
+
 /// A thread that serves some rows of a pool.
 #[pyclass(frozen, module = "homing._homing")]
 pub struct PoolPart {
-    line: Mutex<(Sender<Vec<u8>>, Receiver<Vec<u8>>)>,
+    line: Mutex<Line>,
     #[pyo3(get)]
     rows: usize,
     #[pyo3(get)]

@@ -30,7 +30,7 @@ def test_one_dictionary_of_all_options(pool, targets):
     """All options at once, each with a value that changes nothing."""
     options = dict.fromkeys(homing.Options.__optional_keys__)
     options |= {"groups": ["a"] * 400, "quotas": {"a": 5}, "costs": np.ones(400), "budget": 5.0, "forbidden": []}
-    options |= {"kernel": "linear", "center": None, "normalize": None, "seed": 0, "progress": False, "earlier_picks": 0}
+    options |= {"kernel": None, "center": None, "normalize": None, "seed": 0, "progress": False, "earlier_picks": 0}
     options |= {"repeat": False, "greedy": "exact", "engine": "auto"}
     want = homing.select(pool, targets, 5)
     chosen = homing.select(pool, targets, 5, rule="itl", noise_std=None, observed=None, **options)
