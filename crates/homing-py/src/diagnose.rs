@@ -22,16 +22,40 @@ pub struct Diagnosis {
 #[derive(IntoPyObject)]
 struct TargetFields {
     row: usize,
+    closeness: Option<f64>,
+    nearest_row: Option<usize>,
+    nearest_cosine: Option<f64>,
     prior_var: f64,
     irreducible_var: f64,
     labelled_var: f64,
     posterior_var: f64,
 }
 
+/// The fields of the package's `Closeness`.
+#[derive(IntoPyObject)]
+struct ClosenessFields {
+    mean: f64,
+    offer: &'static str,
+    nearest_cosine: f64,
+    cosine_among_rows: f64,
+    cosine_by_chance: f64,
+}
+
+/// The fields of the package's `Prospect`.
+#[derive(IntoPyObject)]
+struct ProspectFields {
+    n: usize,
+    left: f64,
+    left_by_random: f64,
+    left_of_rows: Option<f64>,
+}
+
 /// The numeric fields of the package's `Diagnosis`. A pair is a lower and an upper bound.
 #[derive(IntoPyObject)]
 struct DiagnosisFields {
     targets: Vec<TargetFields>,
+    closeness: Option<ClosenessFields>,
+    prospect: ProspectFields,
     objective: f64,
     next_row: Option<usize>,
     next_gain: Option<f64>,
@@ -79,15 +103,32 @@ impl Diagnosis {
     /// Returns the numeric fields of the package's `Diagnosis`.
     fn fields(&self) -> DiagnosisFields {
         let found = &self.diagnosis;
-        let target = |target: &homing::diagnose::TargetReach| TargetFields {
-            row: target.row,
-            prior_var: target.prior,
-            irreducible_var: target.irreducible,
-            labelled_var: target.labelled,
-            posterior_var: target.now,
+        let near = |row| found.closeness.iter().flat_map(|near| &near.targets).find(|near| near.row == row);
+        let target = |target: &homing::diagnose::TargetReach| {
+            let near = near(target.row);
+            TargetFields {
+                row: target.row,
+                closeness: near.map(|near| near.closeness),
+                nearest_row: near.map(|near| near.nearest.0),
+                nearest_cosine: near.map(|near| near.nearest.1),
+                prior_var: target.prior,
+                irreducible_var: target.irreducible,
+                labelled_var: target.labelled,
+                posterior_var: target.now,
+            }
         };
+        let closeness = found.closeness.as_ref().map(|near| ClosenessFields {
+            mean: near.mean(),
+            offer: near.offer().name(),
+            nearest_cosine: near.cosine,
+            cosine_among_rows: near.among_rows,
+            cosine_by_chance: near.chance,
+        });
+        let homing::diagnose::Prospect { count, left, left_by_random, left_of_rows, .. } = found.prospect;
         DiagnosisFields {
             targets: found.targets.iter().map(target).collect(),
+            closeness,
+            prospect: ProspectFields { n: count, left, left_by_random, left_of_rows },
             objective: found.objective.value,
             next_row: found.next.map(|next| next.row),
             next_gain: found.next.map(|next| next.value),

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 def test_it_is_an_estimator(pool, targets):
     selector = TargetedSelector(n_select=7, rule="vtl", noise_std=0.3)
     assert selector.get_params() == {
-        "n_select": 7, "rule": "vtl", "noise_std": 0.3, "kernel": "linear", "center": None, "normalize": None,
+        "n_select": 7, "rule": "vtl", "noise_std": 0.3, "kernel": None, "center": None, "normalize": None,
         "seed": 0, "threads": None,
     }
     again = clone(selector).set_params(rule="itl")

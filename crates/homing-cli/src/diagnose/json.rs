@@ -1,6 +1,6 @@
 //! A diagnosis as JSON.
 
-use homing::diagnose::{Closeness, Diagnosis, Offer, Prospect, TargetCloseness, TargetReach};
+use homing::diagnose::{Closeness, Diagnosis, Prospect, TargetCloseness, TargetReach};
 use homing_report::diagnosis::verdict;
 use serde::Serialize;
 
@@ -35,16 +35,10 @@ struct JsonCloseness {
 
 impl JsonCloseness {
     fn new(found: &Closeness) -> Self {
-        let offer = match found.offer() {
-            Offer::Rows => "rows",
-            Offer::FewRows => "few-rows",
-            Offer::NoRows => "no-rows",
-            Offer::Chance => "chance",
-        };
         let Closeness { cosine, among_rows, chance, .. } = *found;
         Self {
             mean: found.mean(),
-            offer,
+            offer: found.offer().name(),
             nearest_cosine: cosine,
             cosine_among_rows: among_rows,
             cosine_by_chance: chance,

@@ -29,10 +29,15 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """The variances of one target."""
+    """How near the pool is to one target, and the target's variances."""
 
     row: int
     """The target's row number."""
+    closeness: float | None
+    """From 0, no row of the pool resembles it more than chance would, to 1; None if that cannot be told."""
+    nearest_row: int | None
+    """The row of the pool that is most similar to it."""
+    nearest_cosine: float | None
     prior_var: float
     """σ²_0 = k(a, a): the variance before anything is observed."""
     irreducible_var: float
@@ -41,6 +46,34 @@ class Target:
     """The variance that is left if every row is labelled once."""
     posterior_var: float
     """σ²_n: the variance that is left after the picks."""
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """Whether the pool has rows like the targets."""
+
+    mean: float
+    """From 0.65 on, the pool has rows like the targets; below 0.5, it has none."""
+    offer: str
+    """What the pool offers: ``rows``, ``few-rows``, ``no-rows`` or ``chance``."""
+    nearest_cosine: float
+    """Mean cosine of the targets with their nearest rows."""
+    cosine_among_rows: float
+    """The same for rows of the pool."""
+    cosine_by_chance: float
+    """The same for unrelated rows."""
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """The share of the targets' variance that is left after n picks."""
+
+    n: int
+    left: float
+    left_by_random: float
+    """The share that n random rows leave."""
+    left_of_rows: float | None
+    """The share of the variance of rows of the pool that is left after n picks for them; None for a small pool."""
 
 
 class Fact(NamedTuple):
@@ -59,6 +92,9 @@ class Diagnosis:
     """The result of :func:`diagnose`."""
 
     targets: list[Target]
+    closeness: Closeness | None
+    """Whether the pool has rows like the targets; None if that cannot be told."""
+    prospect: Prospect
     objective: float
     """Γ_n: the most information about the targets that one more observation can give (Eq. 6)."""
     next_row: int | None
@@ -95,6 +131,8 @@ class Diagnosis:
     def _of(cls, core: _homing.Diagnosis, files: tuple[str, ...]) -> Diagnosis:
         numbers, words = core.fields(), core.words()
         numbers["targets"] = [Target(**target) for target in numbers["targets"]]
+        numbers["closeness"] = numbers["closeness"] and Closeness(**numbers["closeness"])
+        numbers["prospect"] = Prospect(**numbers["prospect"])
         numbers["batch"] = np.array(numbers["batch"], dtype=np.int64)
         for name in ("gamma", "kappa"):
             numbers[name] = Bounds(*numbers[name])
@@ -105,11 +143,13 @@ class Diagnosis:
         return diagnosis
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the numbers, including all that ``homing diagnose --format json`` prints, under the same keys."""
-        words = ("verdict", "warnings", "facts", "checks")
+        """Returns the verdict and the numbers, including all that ``homing diagnose --format json`` prints, under the same keys."""
+        words = ("warnings", "facts", "checks")
         numbers = {name: value for name, value in self.__dict__.items() if name not in words and name[0] != "_"}
         targets = [asdict(target) for target in self.targets]
         numbers["targets"] = [{"index": target.pop("row"), **target} for target in targets]
+        numbers["closeness"] = self.closeness and asdict(self.closeness)
+        numbers["prospect"] = asdict(self.prospect)
         numbers["batch"] = self.batch.tolist()
         numbers["gamma"] = {"n": len(self.batch), **self.gamma._asdict()}
         numbers["kappa"] = self.kappa._asdict()

@@ -57,6 +57,18 @@ pub enum Offer {
     Chance,
 }
 
+impl Offer {
+    /// Returns its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Offer::Rows => "rows",
+            Offer::FewRows => "few-rows",
+            Offer::NoRows => "no-rows",
+            Offer::Chance => "chance",
+        }
+    }
+}
+
 /// How near a target's nearest rows are.
 ///
 /// ```
