@@ -30,8 +30,8 @@ pub struct ModelArguments {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub scale_columns: Option<bool>,
     /// Kernel: linear, gaussian:LENGTH, laplace:LENGTH, matern:SMOOTHNESS:LENGTH or loss-gradient; by default linear, or
-    /// gaussian:1 for 100 to 200,000 rows of fewer than 100 numbers that are prepared by default, if rows times picks are at most
-    /// 20,000,000.
+    /// gaussian:1 for 100 to 200,000 rows of fewer than 100 numbers that are prepared by default, if rows times targets and picks are
+    /// at most 20,000,000.
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     /// Number of threads, 1 to 1,024, of which at most four per core are started; by default, one per core.
@@ -58,9 +58,9 @@ impl ModelArguments {
         }
     }
 
-    /// The name of the kernel for a pool of this size and a number of rows that will be picked or have been observed.
-    pub fn kernel(&self, rows: usize, dim: usize, has_targets: bool, observations: usize) -> &str {
-        let usual = || self.preparation(rows, has_targets).kernel(rows, dim, has_targets, observations);
+    /// The name of the kernel for a pool of this size, targets, and rows that will be picked or have been observed.
+    pub fn kernel(&self, rows: usize, dim: usize, targets: usize, observations: usize) -> &str {
+        let usual = || self.preparation(rows, targets > 0).kernel(rows, dim, targets, observations);
         self.kernel.as_deref().unwrap_or_else(usual)
     }
 

@@ -269,8 +269,9 @@ impl TaskFiles {
     /// Returns the name of the kernel: the one that was given, or the one that suits these files and so many picks.
     pub fn kernel_name<'a>(&self, model: &'a ModelArguments, picks: usize) -> &'a str {
         let pool = &self.pool_file.pool;
+        let targets = self.target_file.as_ref().map_or(0, |file| file.pool.rows());
         let observed = self.observed_rows.len() + self.observed_points.as_ref().map_or(0, Pool::rows);
-        model.kernel(pool.rows(), pool.dim(), self.target_file.is_some(), picks.min(pool.rows()) + observed)
+        model.kernel(pool.rows(), pool.dim(), targets, picks.min(pool.rows()) + observed)
     }
 
     /// Returns the kernel for these files and so many picks.

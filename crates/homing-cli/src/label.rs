@@ -142,7 +142,8 @@ fn label(arguments: &Arguments) -> Result<()> {
     let name = arguments.pool.file_name().unwrap_or(arguments.pool.as_os_str()).to_string_lossy().into_owned();
     let preparation = arguments.model.preparation(pool.ids.len(), targets.is_some());
     let dim = pool.rows.embeddings()?.dim();
-    let kernel = arguments.model.kernel(pool.ids.len(), dim, targets.is_some(), USUAL_LABELS);
+    let target_count = targets.as_ref().map_or(0, |targets| targets.ids.len());
+    let kernel = arguments.model.kernel(pool.ids.len(), dim, target_count, USUAL_LABELS);
     let data = LabelData::new(name, pool, targets, kernel_named(kernel, 0)?)?.noise(arguments.model.noise());
     let mut data = data.normalized(preparation.normalize);
     if preparation.center {

@@ -214,8 +214,15 @@ fn noise_is_suggested_from_values_and_from_labels() {
         .map(|i| format!("{},0.5,{}", 2 * i, if i % 5 == 0 { "" } else { rows[2 * i].rsplit(',').next().unwrap() }))
         .collect();
     folder.write("labelled.csv", &format!("index,score,label\n{}\n", picks.join("\n")));
-    for given in ["--values labelled.csv", "--picks labelled.csv"] {
-        let said = folder.succeeds(&format!("diagnose plain.csv --targets two.csv {given}"));
+    // A table with nothing but ids and labels names rows of a pool with ids.
+    let named = |rows: &[String]| rows.iter().map(|row| format!("r{row}\n")).collect::<Vec<_>>().concat();
+    let ids: Vec<String> = plain.iter().enumerate().map(|(i, row)| format!("{i},{row}")).collect();
+    folder.write("named.csv", &format!("id,x,y\n{}", named(&ids)));
+    folder.write("by-id.csv", &format!("id,label\n{}", named(&picks).replace(",0.5,", ",")));
+    for (pool, given) in
+        [("plain", "--values labelled.csv"), ("plain", "--picks labelled.csv"), ("named", "--values by-id.csv")]
+    {
+        let said = folder.succeeds(&format!("diagnose {pool}.csv --targets two.csv {given}"));
         assert!(said.contains("suggested ρ²") && said.contains("of 40 values"), "{given}: {said}");
     }
     let values: Vec<String> = (0..120).map(|i| (i % 7).to_string()).collect();

@@ -104,7 +104,12 @@ impl RawTable {
         self.0.text_column()
     }
 
-    /// Returns the names of all columns that may hold texts or numbers.
+    /// Whether the rows have ids.
+    pub fn has_ids(&self) -> bool {
+        self.0.ids().is_some()
+    }
+
+    /// Returns the names of all columns that may hold texts or numbers, except that of the ids.
     pub fn columns(&self) -> Vec<String> {
         self.0.choose_columns(&crate::ColumnChoice::All).unwrap_or_default()
     }

@@ -125,8 +125,9 @@ impl Task {
     fn usual_kernel(&self, picks: usize) -> &'static str {
         let points = self.inputs.observed_points.as_ref().map_or(0, |points| points.get().rows());
         let observations = picks.min(self.pool().rows()) + self.inputs.observed_rows.len() + points;
+        let targets = self.targets().map_or(0, Data::rows);
         let preparation = Preparation { center: self.is_centered(), normalize: self.is_normalized };
-        preparation.kernel(self.pool().rows(), self.pool().dim(), self.targets.is_some(), observations)
+        preparation.kernel(self.pool().rows(), self.pool().dim(), targets, observations)
     }
 
     pub fn quotas(&self) -> &[usize] {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import homing
@@ -59,3 +60,17 @@ def test_other_folders_and_broken_files_are_refused(tmp_path):
         homing.LabelRun(tmp_path)
     with pytest.raises(ValueError, match="its number is 7, not 2"):
         write(tmp_path, label("a", "cat"), label("b", "cat", seq=7))
+
+
+def test_the_ids_of_a_run_are_observed_rows(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((30, 4))
+    pool = tmp_path / "pool.csv"
+    lines = (",".join([f"r{i}", *map(str, row)]) for i, row in enumerate(rows))
+    pool.write_text("id,a,b,c,d\n" + "\n".join(lines) + "\n")
+    targets = rows[:3].astype(np.float32)
+    by_id = homing.select(str(pool), targets, 4, observed=["r0", "r7"])
+    assert by_id.indices.tolist() == homing.select(str(pool), targets, 4, observed=[0, 7]).indices.tolist()
+    with pytest.raises(ValueError, match="'r99', which the pool lacks"):
+        homing.select(str(pool), targets, 4, observed=["r99"])
+    with pytest.raises(ValueError, match="the pool has none"):
+        homing.select(rows, targets, 4, observed=["r0"])

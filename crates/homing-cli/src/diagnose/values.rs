@@ -68,7 +68,8 @@ fn labels_of_table(path: &Path, pool: &Pool, label_column: Option<&str>) -> Resu
         Some(name) => names.iter().find(|found| *found == name).or_else(|| find(&LABEL_NAMES)),
         None => find(&LABEL_NAMES),
     };
-    let (Some(label), Some(_)) = (label, find(&["index", "id"])) else { return Ok(None) };
+    let names_rows = table.has_ids() || find(&["index"]).is_some();
+    let Some(label) = label.filter(|_| names_rows) else { return Ok(None) };
     let mut labels = vec![String::new(); pool.rows()];
     for (row, label) in named_rows(path, pool)?.into_iter().zip(table.column(label)?) {
         labels[row] = label;

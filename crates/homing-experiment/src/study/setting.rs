@@ -54,7 +54,7 @@ impl Setting {
     /// Returns what the program does by default with many rows of `dim` numbers, if there are targets.
     pub fn of_program(dim: usize) -> Self {
         let usual = Preparation::usual("linear", POOL, true);
-        let kernel = usual.kernel(POOL, dim, true, BUDGETS[BUDGETS.len() - 1]);
+        let kernel = usual.kernel(POOL, dim, 100, BUDGETS[BUDGETS.len() - 1]);
         let noise = if kernel == "linear" { Noise::UNIT_ROWS } else { Noise::UNIT_ROWS_OTHER_KERNEL };
         Self { rule: "itl".into(), kernel, noise: Some(noise), center: usual.center, normalize: usual.normalize }
     }

@@ -70,7 +70,7 @@ class Inputs(Columns, total=False):
     kernel
         ``linear``, ``gaussian:LENGTH``, ``laplace:LENGTH``, ``matern:SMOOTHNESS:LENGTH`` or ``loss-gradient``; or a kernel
         matrix, in which case pool and targets are lists of its row numbers. By default ``linear``, or ``gaussian:1`` for 100 to
-        200,000 rows of fewer than 100 numbers that are prepared by default, if rows times picks are at most 20,000,000.
+        200,000 rows of fewer than 100 numbers that are prepared by default, if rows times targets and picks are at most 20,000,000.
     center
         Whether to subtract the pool's mean embedding. The default is True if there are targets, the kernel is linear, no noise
         is given and the pool has at least 100 rows.

@@ -175,12 +175,30 @@ def _points(x: Any, rows: int, what: str) -> Any:
 def observed_of(x: Any, pool: Data) -> tuple[npt.NDArray[np.int64], Data | None]:
     """Returns the observed rows, or else the observed points: floats are embeddings, and a file may hold either."""
     none = np.empty(0, np.int64)
+    if _are_ids(x):
+        return _rows_of_ids(x, pool), None
     if isinstance(x, (str, os.PathLike)):
         named, points = pool.named(x)
         return (none, points) if named is None else (np.array(named, dtype=np.int64), None)
     if x is None or isinstance(x, (Selection, set, frozenset)) or (_inputs.paths_of(x) is None and _is_of_whole_numbers(x)):
         return _inputs.rows(x, "observed rows", pool.rows), None
     return none, _inputs.data(x, "observed points", copy=True, pool_columns=pool.columns)
+
+
+def _are_ids(x: Any) -> bool:
+    """Whether these are ids: texts that are not the paths of files."""
+    return isinstance(x, (list, tuple, set, frozenset)) and bool(x) and all(isinstance(i, str) and not os.path.exists(i) for i in x)
+
+
+def _rows_of_ids(ids: Any, pool: Data) -> npt.NDArray[np.int64]:
+    known = pool.ids_of(list(range(pool.rows)))
+    if known is None:
+        raise ValueError("the observed rows are named by ids, but the pool has none; give their row numbers")
+    row_of = {id: row for row, id in enumerate(known)}
+    unknown = next((id for id in ids if id not in row_of), None)
+    if unknown is not None:
+        raise ValueError(f"the observed rows name the id {unknown!r}, which the pool lacks; check that both belong together")
+    return np.array(sorted({row_of[id] for id in ids}), dtype=np.int64)
 
 
 def _is_of_whole_numbers(x: Any) -> bool:

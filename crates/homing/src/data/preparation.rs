@@ -8,7 +8,7 @@ const ENOUGH_ROWS: usize = 100;
 /// a few picks, and further picks are no longer about the targets.
 const MANY_NUMBERS: usize = 100;
 
-/// Largest number of rows, and of rows times observations, for a kernel that keeps one number per row and observation.
+/// Largest number of rows, and of rows times targets and observations, for a kernel that keeps one number per row for each of these.
 const MOST_ROWS: usize = 200_000;
 const MOST_ENTRIES: usize = 20_000_000;
 
@@ -42,20 +42,21 @@ impl Preparation {
 
     /// Returns the name of the kernel that suits rows which are prepared in this way. With [`Preparation::usual`], that is
     /// `gaussian:1`, a kernel on the sphere, for 100 to 200,000 rows of fewer than 100 numbers; the study of the defaults found
-    /// it better there. It keeps a number per row and observation, so it does not suit more than 20,000,000 of them. In all other
-    /// cases the kernel is `linear`. `observations` is the number of rows that will be picked or have been observed.
+    /// it better there. It keeps a number per row for each target and observation, so it does not suit more than 20,000,000 of
+    /// them. In all other cases the kernel is `linear`. `observations` is the number of rows that will be picked or have been
+    /// observed.
     ///
     /// ```
     /// use homing::Preparation;
     ///
     /// let usual = Preparation::usual("linear", 5000, true);
-    /// assert_eq!((usual.kernel(5000, 12, true, 100), usual.kernel(5000, 384, true, 100)), ("gaussian:1", "linear"));
-    /// assert_eq!(usual.kernel(100_000, 12, true, 1000), "linear");
-    /// assert_eq!(Preparation::default().kernel(5000, 12, true, 100), "linear");
+    /// assert_eq!((usual.kernel(5000, 12, 30, 100), usual.kernel(5000, 384, 30, 100)), ("gaussian:1", "linear"));
+    /// assert_eq!(usual.kernel(100_000, 12, 30, 1000), "linear");
+    /// assert_eq!(Preparation::default().kernel(5000, 12, 30, 100), "linear");
     /// ```
-    pub fn kernel(self, rows: usize, dim: usize, has_targets: bool, observations: usize) -> &'static str {
-        let is_usual = self.center && self.normalize && self == Self::usual("linear", rows, has_targets);
-        let fits = rows <= MOST_ROWS && rows.saturating_mul(observations) <= MOST_ENTRIES;
+    pub fn kernel(self, rows: usize, dim: usize, targets: usize, observations: usize) -> &'static str {
+        let is_usual = self.center && self.normalize && self == Self::usual("linear", rows, targets > 0);
+        let fits = rows <= MOST_ROWS && rows.saturating_mul(targets.saturating_add(observations)) <= MOST_ENTRIES;
         if is_usual && dim < MANY_NUMBERS && fits { "gaussian:1" } else { "linear" }
     }
 }

@@ -21,7 +21,6 @@ pub(super) struct Connection<T> {
     ends: Vec<usize>,
     /// The shards that have rows.
     asked: Vec<usize>,
-    sessions: AtomicU64,
     failure: OnceLock<String>,
 }
 
@@ -30,8 +29,7 @@ impl<T: Transport> Connection<T> {
     pub fn new(transport: T, ends: Vec<usize>) -> Self {
         let start = |shard: usize| if shard == 0 { 0 } else { ends[shard - 1] };
         let asked = (0..ends.len()).filter(|&shard| ends[shard] > start(shard)).collect();
-        let (sessions, failure) = Default::default();
-        Self { transport, ends, asked, sessions, failure }
+        Self { transport, ends, asked, failure: OnceLock::new() }
     }
 
     /// Returns the first row of a shard.
@@ -53,8 +51,10 @@ impl<T: Transport> Connection<T> {
         &self.asked
     }
 
-    pub fn next_session(&self) -> u64 {
-        self.sessions.fetch_add(1, Ordering::Relaxed)
+    /// Returns a number that no other selection of this process has, whatever pool it is from.
+    pub fn next_session() -> u64 {
+        static SESSIONS: AtomicU64 = AtomicU64::new(0);
+        SESSIONS.fetch_add(1, Ordering::Relaxed)
     }
 
     pub fn fail(&self, reason: String) {

@@ -1,5 +1,7 @@
 //! Scoring a shard's rows, one pass per pick, by the plain engine.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use super::line::{Line, Steps, broken, run_steps};
 use super::part::PoolPart;
 use super::wire::{Answer, Command, OwnedOpening};
@@ -52,7 +54,9 @@ pub(super) fn score_part(
     let plan = Plan { strategy, target_sampling, seed: opening.seed, ..Plan::default() };
     let setup =
         RoundSetup { task: &task, plan: &plan, pool, kernel, noise_var: opening.noise_var, mean_var: 0.0, norms: None };
-    let Some(tracker) = tracker_after(&setup, opening) else { return line.exchange(&broken()) };
+    // Numbers that are none can be far inside a message that is well-formed.
+    let tracker = catch_unwind(AssertUnwindSafe(|| tracker_after(&setup, opening)));
+    let Ok(Some(tracker)) = tracker else { return line.exchange(&broken()) };
     let mut open = vec![true; view.rows()];
     part.own(&opening.closed).into_iter().for_each(|row| open[row] = false);
     let mut scoring = PartScoring { part, setup, tracker, limits: Limits::mask(open) };

@@ -25,7 +25,7 @@ struct Session<'p, T> {
 
 impl<'p, T: Transport> Session<'p, T> {
     fn new(connection: &'p Connection<T>, first: Vec<u8>) -> Self {
-        Self { connection, number: connection.next_session(), log: vec![first], sent: 0 }
+        Self { connection, number: Connection::<T>::next_session(), log: vec![first], sent: 0 }
     }
 
     /// Adds a step without an answer, which is sent with the next one.

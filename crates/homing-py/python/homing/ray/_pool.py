@@ -33,6 +33,7 @@ _ELSEWHERE = {
     "target_probabilities": "the kernel loss-gradient does not run on shards",
     **{name: "give it to the Pool" for name in ("embedding_column", "id_column", "pool_access", "probabilities")},
     **{name: "rows of a cluster have none" for name in ("label_column", "text_column")},
+    "device": "the rows stay with the actors",
 }
 
 _FETCHING = ("costs", "groups", "quotas", "noise_vars", "budget", "repeat")
@@ -203,6 +204,8 @@ class Pool:
     def _is_fetched(self, options: Any) -> bool:
         """Whether all rows are fetched first, because the shards cannot compute what is asked."""
         kernel, greedy = options.get("kernel"), options.get("greedy", "exact")
+        if kernel is not None and not isinstance(kernel, str):
+            raise TypeError("a pool on a cluster has embeddings; give the name of a kernel, not a matrix")
         is_plain = isinstance(greedy, str) and greedy == "exact"
         usual = kernel is None and self.dim < 100 and self.rows <= 200_000
         needed = [name for name in _FETCHING if options.get(name) is not None and options[name] is not False]
@@ -232,7 +235,8 @@ class Pool:
             return (array.shape, array.dtype.str, array.tobytes()) if array.dtype != object else repr(value)
 
         sources = [one.source for parts in self._pieces for one in parts if isinstance(one.source, str)]
-        files = [(os.path.basename(source), os.path.getsize(source)) for source in dict.fromkeys(sources)]
+        stats = [(os.path.abspath(source), os.stat(source)) for source in dict.fromkeys(sources)]
+        files = [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
         return (self.rows, self.dim, files, [plain(one) for one in settings])
 
     def _about(self, row: int) -> str:
