@@ -415,7 +415,9 @@ fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time:
     let of = |file: &PoolFile| file.items.as_ref().map_or(0, Items::len);
     let count = of(pool) + targets.map_or(0, of);
     let column = match (&pool.items, pool.pool.text_column()) {
-        (Some(Items::Texts(_)), Some(name)) if Format::of(pool.pool.path()).is_ok() => format!(" of the column '{name}'"),
+        (Some(Items::Texts(_)), Some(name)) if Format::of(pool.pool.path()).is_ok() => {
+            format!(" of the column '{name}'")
+        }
         _ => String::new(),
     };
     let cached = match session.cached() {

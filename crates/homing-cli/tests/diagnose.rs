@@ -104,7 +104,26 @@ fn json_has_the_documented_keys_and_the_library_s_numbers() {
     };
     assert_eq!(
         keys(&json),
-        ["closeness", "gamma", "kappa", "noise_var", "objective", "prospect", "targets", "verdict"]
+        [
+            "batch",
+            "closeness",
+            "duplicates",
+            "gamma",
+            "guarantee",
+            "information",
+            "kappa",
+            "mean_var",
+            "near_duplicate_share",
+            "next_gain",
+            "next_row",
+            "noise_var",
+            "objective",
+            "prospect",
+            "suggested_noise_var",
+            "target_var",
+            "targets",
+            "verdict"
+        ]
     );
     assert!(json["closeness"].is_null(), "40 rows are too few to tell");
     assert_eq!(keys(&json["prospect"]), ["left", "left_by_random", "left_of_rows", "n"]);

@@ -2,6 +2,7 @@
 
 mod folder;
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -124,9 +125,9 @@ fn texts_beside_stars_and_prices_are_embedded_and_not_the_numbers() {
     let folder = folder();
     let mut reviews = "id,text,stars,price,label\n".to_owned();
     for (row, line) in fs::read_to_string(folder.path("pool.csv")).unwrap().lines().skip(1).enumerate() {
-        reviews += &format!("{line},{}.5,\n", 10 * row);
+        writeln!(reviews, "{line},{}.5,", 10 * row).unwrap();
     }
-    folder.write("reviews.csv", reviews);
+    folder.write("reviews.csv", &reviews);
     let said = |arguments: &str| {
         let output = folder.homing(arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

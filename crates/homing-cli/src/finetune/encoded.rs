@@ -21,9 +21,7 @@ pub fn needs_encoder(spec: &DataSpec) -> bool {
     let has_no_numbers = || {
         let columns = ReadOptions::default().embedding(spec.embedding_column.clone()).blank_labels(true);
         let columns = columns.label(spec.label_column.clone());
-        path.is_file()
-            && Format::of(path).is_ok()
-            && holds_items(path, &columns)
+        path.is_file() && Format::of(path).is_ok() && holds_items(path, &columns)
     };
     match EncoderChoice::named(spec.encoder.as_deref()) {
         EncoderChoice::None => false,

@@ -1,6 +1,8 @@
 //! All numbers of a diagnosis: what a pool can teach about some targets, what picks have achieved, and what is guaranteed.
 
-use super::{Closeness, Duplicates, FEWEST_VALUES, NoiseFit, Offer, Prospect, Scale, closeness, duplicates, fit_noise, scale};
+use super::{
+    Closeness, Duplicates, FEWEST_VALUES, NoiseFit, Offer, Prospect, Scale, closeness, duplicates, fit_noise, scale,
+};
 use crate::base::setters::setters;
 use crate::select::select;
 use crate::theory::{
