@@ -193,7 +193,16 @@ pub struct Strategy {
 impl Strategy {
     /// Creates a strategy for a rule that is not in the table.
     pub fn new(name: &'static str, rule: impl Rule + 'static, batch: BatchMethod, pick_method: PickMethod) -> Self {
-        Self { name, value: None, rule: Arc::new(rule), batch, pick_method, space: Space::Given, beta: None, is_named: false }
+        Self {
+            name,
+            value: None,
+            rule: Arc::new(rule),
+            batch,
+            pick_method,
+            space: Space::Given,
+            beta: None,
+            is_named: false,
+        }
     }
 
     /// Returns whether the strategy computes loss gradients from last-layer embeddings and probabilities.

@@ -112,7 +112,9 @@ fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
 /// Returns arguments as text, which JSON needs.
 fn texts(arguments: Vec<OsString>) -> Result<Vec<String>> {
     let text = |argument: OsString| {
-        argument.into_string().map_err(|argument| anyhow!("{} is not UTF-8; rename it to use --ray", argument.display()))
+        argument
+            .into_string()
+            .map_err(|argument| anyhow!("{} is not UTF-8; rename it to use --ray", argument.display()))
     };
     arguments.into_iter().map(text).collect()
 }

@@ -162,7 +162,6 @@ pub(crate) fn errors(reader: &mut Reader<'_>) -> Read<Errors> {
     Ok(Errors { var: reader.f64()?, second: reader.f64()?, std_cov: reader.f64()? })
 }
 
-
 /// Reads the number of a rule's key.
 pub(crate) fn form(reader: &mut Reader<'_>) -> Read<KeyForm> {
     KeyForm::numbered(reader.u8()?).ok_or(Malformed("it names an unknown rule"))
