@@ -315,11 +315,11 @@ def test_a_node_that_is_removed_in_the_middle_changes_nothing(cluster, data):
 
 DRIVER = """
 import sys, numpy as np, ray, homing, homing.ray
-address, folder, targets, checkpoint, ready = sys.argv[1:]
+address, folder, targets, checkpoint, ready, pause = sys.argv[1:]
 ray.init(address=address, log_to_driver=False)
 def report(pick):
     open(ready, "a").write(f"{pick.rank}\\n")
-    import time; time.sleep(0.1)
+    import time; time.sleep(float(pause))
 found = homing.ray.select(folder, np.load(targets), 40, "max-dist", shards=2, num_cpus=0.25, checkpoint=checkpoint, progress=report)
 print(found.indices.tolist())
 """
@@ -329,10 +329,10 @@ def test_a_driver_that_dies_continues_from_its_checkpoint(cluster, data, tmp_pat
     rows, targets, _, folder = data
     np.save(tmp_path / "targets.npy", targets)
     arguments = [cluster.address, str(folder), str(tmp_path / "targets.npy"), str(tmp_path / "checkpoint")]
-    def start(ready):
-        return subprocess.Popen([sys.executable, "-c", DRIVER, *arguments, str(ready)], stdout=subprocess.PIPE, text=True)
+    def start(ready, pause):
+        return subprocess.Popen([sys.executable, "-c", DRIVER, *arguments, str(ready), pause], stdout=subprocess.PIPE, text=True)
 
-    first = start(tmp_path / "first")
+    first = start(tmp_path / "first", "0.1")
     deadline = time.monotonic() + 60
     while not ((tmp_path / "first").exists() and len((tmp_path / "first").read_text().split()) > 15):
         assert time.monotonic() < deadline and first.poll() is None
@@ -341,7 +341,7 @@ def test_a_driver_that_dies_continues_from_its_checkpoint(cluster, data, tmp_pat
     first.wait()
     kept = json.loads((tmp_path / "checkpoint").read_text())["picks"]
     assert 5 < len(kept) < 40
-    second = start(tmp_path / "second")
+    second = start(tmp_path / "second", "0")
     printed, _ = second.communicate(timeout=90)
     assert second.returncode == 0
     here = homing.select(rows, targets, 40, "max-dist")
@@ -386,7 +386,7 @@ def test_a_function_that_ends_the_selection_goes_with_a_checkpoint(cluster, data
 def test_an_interrupt_ends_the_actors(cluster, data, tmp_path):
     np.save(tmp_path / "targets.npy", data[1])
     ready = tmp_path / "ready"
-    arguments = [cluster.address, str(data[3]), str(tmp_path / "targets.npy"), str(tmp_path / "checkpoint"), str(ready)]
+    arguments = [cluster.address, str(data[3]), str(tmp_path / "targets.npy"), str(tmp_path / "checkpoint"), str(ready), "0.1"]
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, *arguments], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (ready.exists() and len(ready.read_text().split()) > 3):

@@ -20,6 +20,9 @@ sys.path = [path for path in sys.path if path]
 LOSSES = 3
 """How often a cell is continued after its process was lost."""
 
+PATIENCE = 10
+"""Seconds after which nothing that answers is at an address. Ray would wait for minutes."""
+
 PAUSE = 0.1
 """Seconds between two looks at the cells."""
 
@@ -71,6 +74,9 @@ def main(address, program, version):
         how = "install it with `pip install ray`, or name another Python in HOMING_PYTHON"
         return tell(refused=f"--ray needs Ray, which {sys.executable} cannot import ({first_line(error)}); {how}")
     try:
+        host, _, port = address.rpartition(":")
+        if host and port.isdigit() and "/" not in host:
+            socket.create_connection((host, int(port)), PATIENCE).close()
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         cpus = int(ray.cluster_resources().get("CPU", 1))
     except Exception as error:  # Ray raises many kinds

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 import ray
-import ray.data
 from homing import _inputs
 from homing._homing import Data
 from homing._inputs import Embeddings, Rows
@@ -278,6 +277,8 @@ class Pool:
     def dataset(self, selection: Selection) -> ray.data.Dataset:
         """Returns the chosen rows with their columns, and in front of these ``rank``, ``row``, ``score``, ``information`` and
         ``variance_left``. A column of the pool whose name is taken gets the suffix ``_pool``."""
+        from ray.data import from_items
+
         own: dict[str, Any] = {"rank": range(1, len(selection) + 1), "row": selection.indices.tolist()}
         own |= {"score": selection.scores.tolist(), "information": selection.information.tolist()}
         if selection.variance_left is not None:
@@ -288,7 +289,7 @@ class Pool:
             for name, value in values.items():
                 record[f"{name}_pool" if name in own else name] = value
             records.append(record)
-        return ray.data.from_items(records)
+        return from_items(records)
 
     def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found:
         """Returns the `count` rows with the largest inner products with a query: these, the rows' numbers, and the rows."""
