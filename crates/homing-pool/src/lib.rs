@@ -50,7 +50,6 @@ mod expand;
 mod format;
 mod guard;
 mod ipc;
-mod joined;
 mod jsonl;
 mod layout;
 mod many;

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from homing import _homing, _inputs
 from homing._files import files_of
+from homing._nearest import BLOCK, Found, scan
 from homing._task import TaskData, rows_as_given
 from homing._selection import Selection
 from homing._settings import Settings, check
@@ -27,9 +28,6 @@ _ELSEWHERE = {
     "device": "give the index as a tensor on the GPU",
 }
 """Settings of :func:`homing.select` that a Retriever does not take."""
-
-_BLOCK = 1 << 26
-"""How many numbers of the index a scan multiplies at once."""
 
 _LONG = 1 << 15
 """With more candidates than this, a choice takes so long that every pick checks whether the search was cancelled."""
@@ -179,9 +177,7 @@ class _Index(Protocol):
 
     @property
     def rows(self) -> int: ...
-    def nearest(
-        self, query: npt.NDArray[np.float32], count: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]: ...
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found: ...
 
 
 def _index_of(index: Any) -> _Index:
@@ -207,9 +203,7 @@ class _Faiss:
     def rows(self) -> int:
         return int(self.index.ntotal)
 
-    def nearest(
-        self, query: npt.NDArray[np.float32], count: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found:
         try:
             near, rows, embeddings = self.index.search_and_reconstruct(query[None], count)
         except RuntimeError as error:
@@ -219,7 +213,7 @@ class _Faiss:
         found = np.flatnonzero(rows[0] >= 0)
         _, first = np.unique(rows[0][found], return_index=True)
         found = found[np.sort(first)]
-        return near[0][found], rows[0][found], embeddings[0][found]
+        return Found(near[0][found], rows[0][found], embeddings[0][found])
 
 
 class _Rows:
@@ -243,27 +237,14 @@ class _Rows:
         self.starts = np.cumsum([0, *map(len, self.arrays)])
         self.rows, self.dim = int(self.starts[-1]), self.arrays[0].shape[1]
 
-    def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """Returns some rows."""
-        taken = np.empty((len(rows), self.dim), np.float32)
-        for array, start, end in zip(self.arrays, self.starts, self.starts[1:]):
-            here = (start <= rows) & (rows < end)
-            taken[here] = array[rows[here] - start]
-        return taken
-
-    def nearest(
-        self, query: npt.NDArray[np.float32], count: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        step = max(1, _BLOCK // self.dim)
-        with np.errstate(over="ignore", invalid="ignore"):
-            blocks = [array[at : at + step] @ query for array in self.arrays for at in range(0, len(array), step)]
-            near = np.concatenate(blocks).astype(np.float32, copy=False)
-        lost = np.flatnonzero(~np.isfinite(near))
-        if len(lost):
-            raise ValueError(f"row {lost[0]} of the index holds a value that is not finite or too large; remove or repair it")
-        best = np.argpartition(-near, count - 1)[:count] if count < self.rows else np.arange(self.rows)
-        order = best[np.lexsort((best, -near[best]))].astype(np.int64)
-        return near[order], order, self.take(order)
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found:
+        step = max(1, BLOCK // self.dim)
+        blocks = (
+            (int(start) + at, array[at : at + step])
+            for array, start in zip(self.arrays, self.starts)
+            for at in range(0, len(array), step)
+        )
+        return scan(blocks, query, count)
 
 
 def _npy_files(rows: Any) -> list[str]:
