@@ -402,12 +402,16 @@ fn plan(shared: &Shared, strategy: &Strategy) {
         if wants_chain {
             let conditions = state.conditions();
             let earlier = if holds { state.kept_picks() } else { Vec::new() };
-            // If people have used up the chain before it was continued, a longer one costs less per pick.
-            length = if holds && state.free_picks() == 0 { (2 * length).min(LONGEST_CHAIN) } else { CHAIN };
             let count = length.max(2 * state.ahead());
             drop(state);
             chosen = planner.choose(&shared.data, &conditions, earlier, count).map(Some);
             state = shared.lock();
+            // If people have used up the chain meanwhile, a longer one costs less per pick.
+            length = match state.free_picks() {
+                _ if !holds => CHAIN,
+                0 => (2 * length).min(LONGEST_CHAIN),
+                _ => (length / 2).max(CHAIN),
+            };
         }
         let updated = match chosen {
             Ok(chain) => {
