@@ -178,6 +178,31 @@ fn a_file_that_changes_while_an_experiment_runs_is_noticed() {
     );
 }
 
+/// The tests of the Python package run cells on a cluster. Here, Ray is missing.
+#[cfg(unix)]
+#[test]
+fn a_cluster_that_cannot_run_cells_is_refused_before_anything_is_written() {
+    let folder = Folder::new();
+    folder.write("data.csv", &table("odd"));
+    folder.write("mine.toml", &plan("", &line("A", "")));
+    folder.refuses("experiment run gp-line --ray auto", &["gp-line has no cells", "leave --ray out"]);
+    folder.refuses("experiment run defaults --ray auto", &["defaults has no cells", "leave --ray out"]);
+    folder.refuses("experiment run mine.toml --ray auto --device cpu", &["--ray", "--device"]);
+    for (python, words) in [
+        ("/none/python", ["--ray needs Python, but /none/python cannot be started", "HOMING_PYTHON"]),
+        ("/bin/true", ["the connection to the Ray cluster at auto has ended", "run the experiment again"]),
+        ("/bin/echo", ["the program that speaks to Ray says \"-c", "HOMING_PYTHON"]),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        command.args(["experiment", "run", "mine.toml", "--ray", "auto"]).env("HOMING_PYTHON", python);
+        let output = command.current_dir(folder.path(".")).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(!output.status.success() && words.iter().all(|word| said.contains(word)), "{said}");
+        assert!(!folder.path("results").exists(), "{python}");
+    }
+}
+
 #[test]
 fn an_option_that_an_experiment_gives_itself_is_refused() {
     let folder = Folder::new();

@@ -126,3 +126,18 @@ def test_what_is_missing_is_said_in_one_sentence(cluster, experiment, tmp_path):
         assert child.returncode == 2 and not printed
         assert told.startswith("error: ") and told.count("\n") == 1 and sentence in told, told
     assert not (tmp_path / "results").exists()
+
+
+def test_a_machine_that_cannot_run_cells_is_named(tmp_path):
+    source = Path(__file__).resolve().parents[2] / "homing-cli/src/experiment/grid/cluster.py"
+    names = {"__name__": "cluster"}
+    exec(compile(source.read_text(), str(source), "exec"), names)
+    other = tmp_path / "other-homing"
+    other.write_text("#!/bin/sh\necho homing 0.0.1\n")
+    other.chmod(0o755)
+    for program, folder, sentence in [
+        (str(other), str(tmp_path / "none"), "has no folder .*none; start the experiment in a folder that all machines share"),
+        (str(tmp_path / "none-homing"), str(tmp_path), "has no .*none-homing; install Homing on all machines"),
+        (str(other), str(tmp_path), r"has homing 0\.0\.1 instead of homing 9\.9\.9; install the same version"),
+    ]:
+        assert re.search(sentence, names["run_cell"](program, "homing 9.9.9", ["finetune"], folder))

@@ -93,7 +93,8 @@ impl Cluster {
 }
 
 fn read(line: &str) -> Result<Message> {
-    serde_json::from_str(line).with_context(|| format!("the program that speaks to Ray says {line:?}"))
+    let unknown = |_| anyhow!("the program that speaks to Ray says {line:?}; name a Python with Ray in {PYTHON}");
+    serde_json::from_str(line).map_err(unknown)
 }
 
 /// Reads lines on a thread of its own.
