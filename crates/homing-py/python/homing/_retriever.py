@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from homing import _homing, _inputs
+from homing._devices import device_data, is_on_device
 from homing._files import files_of
 from homing._task import TaskData, rows_as_given
 from homing._selection import Selection
@@ -188,6 +189,8 @@ def _index_of(index: Any) -> _Index:
     if _inputs.module_of(index) == "homing" and hasattr(index, "nearest"):
         found: _Index = index  # a pool on a cluster
         return found
+    if is_on_device(index):
+        return _OnDevice(index)
     return _Faiss(index) if hasattr(index, "search_and_reconstruct") else _Rows(index)
 
 
@@ -222,10 +225,53 @@ class _Faiss:
         return near[0][found], rows[0][found], embeddings[0][found]
 
 
-class _Rows:
-    """An array, or several with the rows of one after the other, all of which are scanned for every query."""
+class _Scanned:
+    """Rows that are all multiplied with every query."""
 
     by_inner_product = True
+    columns: list[str] | None
+    files: tuple[str, ...]
+    rows: int
+    dim: int
+
+    def products(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Returns the product of every row with a query."""
+        raise NotImplementedError
+
+    def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Returns some rows."""
+        raise NotImplementedError
+
+    def nearest(
+        self, query: npt.NDArray[np.float32], count: int
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        near = self.products(query)
+        lost = np.flatnonzero(~np.isfinite(near))
+        if len(lost):
+            raise ValueError(f"row {lost[0]} of the index holds a value that is not finite or too large; remove or repair it")
+        best = np.argpartition(-near, count - 1)[:count] if count < self.rows else np.arange(self.rows)
+        order = best[np.lexsort((best, -near[best]))].astype(np.int64)
+        return near[order], order, self.take(order)
+
+
+class _OnDevice(_Scanned):
+    """An array in the memory of a GPU, which is read where it is."""
+
+    columns, files = None, ()
+
+    def __init__(self, rows: Any) -> None:
+        self.data = device_data(rows, "index")
+        self.rows, self.dim = self.data.rows, self.data.dim
+
+    def products(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        return self.data.products(np.ascontiguousarray(query))
+
+    def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        return self.data.take(rows.tolist())
+
+
+class _Rows(_Scanned):
+    """An array, or several with the rows of one after the other."""
 
     def __init__(self, rows: Any) -> None:
         self.files = files_of(rows)
@@ -243,27 +289,18 @@ class _Rows:
         self.starts = np.cumsum([0, *map(len, self.arrays)])
         self.rows, self.dim = int(self.starts[-1]), self.arrays[0].shape[1]
 
+    def products(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        step = max(1, _BLOCK // self.dim)
+        with np.errstate(over="ignore", invalid="ignore"):
+            blocks = [array[at : at + step] @ query for array in self.arrays for at in range(0, len(array), step)]
+            return np.concatenate(blocks).astype(np.float32, copy=False)
+
     def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """Returns some rows."""
         taken = np.empty((len(rows), self.dim), np.float32)
         for array, start, end in zip(self.arrays, self.starts, self.starts[1:]):
             here = (start <= rows) & (rows < end)
             taken[here] = array[rows[here] - start]
         return taken
-
-    def nearest(
-        self, query: npt.NDArray[np.float32], count: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        step = max(1, _BLOCK // self.dim)
-        with np.errstate(over="ignore", invalid="ignore"):
-            blocks = [array[at : at + step] @ query for array in self.arrays for at in range(0, len(array), step)]
-            near = np.concatenate(blocks).astype(np.float32, copy=False)
-        lost = np.flatnonzero(~np.isfinite(near))
-        if len(lost):
-            raise ValueError(f"row {lost[0]} of the index holds a value that is not finite or too large; remove or repair it")
-        best = np.argpartition(-near, count - 1)[:count] if count < self.rows else np.arange(self.rows)
-        order = best[np.lexsort((best, -near[best]))].astype(np.int64)
-        return near[order], order, self.take(order)
 
 
 def _npy_files(rows: Any) -> list[str]:

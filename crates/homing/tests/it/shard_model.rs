@@ -72,6 +72,14 @@ impl RowSource for Parts {
         true
     }
 
+    /// As a device does: the stored numbers, from one question.
+    fn gather_f64(&self, rows: &[usize], dim: usize, out: &mut [f64]) -> bool {
+        let mut singles = vec![0.0; out.len()];
+        let is_done = self.gather_f32(rows, dim, &mut singles);
+        out.iter_mut().zip(singles).for_each(|(out, single)| *out = single.into());
+        is_done
+    }
+
     fn carrier(&self) -> Option<&dyn Carrier> {
         Some(self)
     }

@@ -13,6 +13,7 @@
 mod block_steps;
 mod cold;
 mod hot;
+mod ranked;
 mod state;
 mod threads;
 mod warm;
@@ -31,6 +32,7 @@ use crate::{Embeddings, Rule};
 use block_steps::{RowMeaning, gamma};
 use cold::{ColdRows, Rivals};
 use hot::HotRows;
+pub(crate) use ranked::{RankedRows, cosine_state};
 pub(crate) use state::SelectionState;
 use threads::ThreadShard;
 
@@ -102,6 +104,13 @@ pub(crate) fn thread_precision(dim: usize, setup: &ShardSetup<'_>) -> Precision 
 
 fn double_norms(pool: Embeddings<'_>) -> Vec<f64> {
     pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>()).concat()
+}
+
+/// Returns whether f32 neither overflows nor underflows: VTL needs fourth powers.
+fn fits_single(norms: &Norms, state: &SelectionState) -> bool {
+    let in_range = |size: f64| size == 0.0 || (1e-14..1e14).contains(&size);
+    let sizes = [state.noise_var, state.target_var()];
+    norms.extremes().into_iter().chain(sizes).all(in_range)
 }
 
 /// Returns whether the pool's rows are on a carrier that answers at once.
@@ -176,10 +185,7 @@ impl<'a> LinearSpeculator<'a> {
         if !wants.is_conditional() || !rule.is_monotone() || second.iter().filter(|&&wanted| wanted).count() > 1 {
             return None;
         }
-        // Beyond these sizes f32 overflows or underflows: VTL needs fourth powers.
-        let in_range = |size: f64| size == 0.0 || (1e-14..1e14).contains(&size);
-        let sizes = [state.noise_var, state.target_var()];
-        if !norms.extremes().into_iter().chain(sizes).all(in_range) {
+        if !fits_single(norms, &state) {
             return None;
         }
         // Under much noise, the targets change only the last digits of a variance.
