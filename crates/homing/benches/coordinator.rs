@@ -40,7 +40,7 @@ fn measure() {
     let targets = data.embeddings(rows..rows + TARGETS);
     println!("{rows} × {DIM}, {TARGETS} targets: the coordinator, and the shard, which is plain Rust");
     let hundred = [("itl", 1.0, 100), ("itl", 0.01, 100), ("vtl", 0.01, 100), ("ctl", 0.01, 100)];
-    let thousand = [("itl", 0.01, 1000), ("vtl", 0.01, 1000)];
+    let thousand = [("itl", 1.0, 1000), ("itl", 0.01, 1000), ("vtl", 0.01, 1000)];
     for (rule, noise, count) in if many { thousand.to_vec() } else { hundred.to_vec() } {
         let plan = Plan::default().strategy(rule.parse().expect("a rule")).count(count).noise(Noise::Relative(noise));
         let mut least = (f64::INFINITY, String::new());
