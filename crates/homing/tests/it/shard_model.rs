@@ -22,13 +22,15 @@ pub struct Parts {
     pub passes: AtomicUsize,
     /// Number of passes after which the carrier vanishes.
     pub vanishes_after: AtomicUsize,
+    /// The only rows that passes name, as if a second look had ruled out the others.
+    pub only: Option<std::collections::HashSet<usize>>,
 }
 
 impl Parts {
     pub fn new(values: &[f32], dim: usize, ends: &[usize]) -> Self {
         let (reads, passes) = Default::default();
         let vanishes_after = AtomicUsize::new(usize::MAX);
-        Self { values: values.to_vec(), dim, ends: ends.to_vec(), reads, passes, vanishes_after }
+        Self { values: values.to_vec(), dim, ends: ends.to_vec(), reads, passes, vanishes_after, only: None }
     }
 
     fn has_vanished(&self) -> bool {
@@ -310,6 +312,9 @@ impl Shard for Part<'_> {
                 }
             }
             self.stored[row].iter_mut().for_each(|stored| stored.error = numbers.error);
+        }
+        if let Some(only) = &self.pool.only {
+            found.rows.retain(|(_, row)| only.contains(&(self.rows.start + row)));
         }
         found
     }

@@ -54,8 +54,10 @@ const FIRST_DRAFT: usize = 8;
 /// Number of drafted picks that are tried on the warm rows at a time.
 const TRIAL: usize = 16;
 
-/// The same for a pool with a carrier at hand.
+/// The same for a pool with a carrier at hand: at first, and at most. A trial costs less there than a pick that is drafted in
+/// vain, so the next trial is as long as the last was successful.
 const TRIAL_CARRIED: usize = 4;
+const MOST_TRIAL_CARRIED: usize = 16;
 
 /// Number of probes that the matrix product computes at a time on processors with AVX-512; a multiple of that on others.
 const REGISTER: usize = 16;
@@ -233,7 +235,12 @@ impl<'a> LinearSpeculator<'a> {
 
     /// Drafts, verifies and accepts picks.
     fn draft_and_verify(&mut self, left: usize) -> Result<(), PrecisionLoss> {
-        let draft = self.draft(self.filled(self.draft).min(left))?;
+        let most = self.filled(self.draft).min(left);
+        // Folding within a draft would have to be done again whenever the draft is cut.
+        if self.state.folds_within(most) {
+            self.state.fold();
+        }
+        let draft = self.draft(most)?;
         let Draft { steps, values, mut hot, joined, state: after_draft } = draft;
         // The rows of the draft, and the step from which on they belong to it.
         let drafted = hot.rows().iter().map(|row| (*row, joined.get(row).copied().unwrap_or(0)));
@@ -300,7 +307,8 @@ impl<'a> LinearSpeculator<'a> {
         };
         // The state before the steps that are not yet tried on the warm rows.
         let (mut tried, mut before) = (0, self.state.clone());
-        let trial_len = if is_near(self.pool) { TRIAL_CARRIED } else { TRIAL };
+        let is_near = is_near(self.pool);
+        let mut trial_len = if is_near { TRIAL_CARRIED } else { TRIAL };
         while tried < most {
             while draft.steps.len() < most.min(tried + trial_len) {
                 draft.hot.standardise(draft.state.standardised().as_deref());
@@ -321,6 +329,7 @@ impl<'a> LinearSpeculator<'a> {
             let rivals = self.cold.try_steps(trial, draft.state.standardised().as_deref(), &excluded);
             if let Some(Rivals { at, rows }) = rivals {
                 tried += at;
+                trial_len = if is_near { at.max(1) } else { TRIAL };
                 draft.state = self.replay((&before, &draft.state), &draft.steps[tried - at..tried])?;
                 for step in draft.steps.drain(tried..) {
                     self.open[step.row] = true;
@@ -331,6 +340,7 @@ impl<'a> LinearSpeculator<'a> {
                 draft.joined.extend(rows.into_iter().map(|row| (row, tried)));
             } else {
                 tried = draft.steps.len();
+                trial_len = if is_near { (2 * trial_len).min(MOST_TRIAL_CARRIED) } else { TRIAL };
             }
             before = draft.state.clone();
         }
