@@ -29,7 +29,7 @@ fn measure() {
     let (rows, repeats) = if is_smoke {
         (2000, 1)
     } else if many {
-        (6_000, 1)
+        (20_000, 1)
     } else {
         (66_000, 3)
     };

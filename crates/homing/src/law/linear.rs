@@ -11,6 +11,10 @@ use crate::base::algebra::{axpy, dot, matrix, norm_sq, project, zeros};
 /// Smallest number of observations at which they are folded into the base, whatever the dimension.
 const FEWEST_STEPS: usize = 64;
 
+/// Divisor of the dimension from which on a base is completed by directions about which nothing is known. Most rows then lie
+/// nearly within its span, and what is left of each would have to be computed explicitly.
+const SPANS_MUCH: usize = 2;
+
 /// Number of observations whose functionals are kept side by side in addition, to multiply blocks of rows with them.
 const BLOCK_OF_STEPS: usize = 64;
 
@@ -80,7 +84,7 @@ impl LinearLaw {
             let column = self.column(j);
             if shrink == 0.0 {
                 exact_rows.push(column.to_vec());
-            } else {
+            } else if shrink < 1.0 {
                 // 1/(1 + s²) = shrink: the row s·v represents all rows that led to this shrinkage.
                 let s = (1.0 / shrink - 1.0).max(0.0).sqrt();
                 scaled.push(column.iter().map(|v| s * v).collect());
@@ -107,6 +111,10 @@ impl LinearLaw {
                 columns.push(direction);
                 shrink.push(var);
             }
+        }
+        if !columns.is_empty() && columns.len() < dim && SPANS_MUCH * columns.len() >= dim {
+            columns.extend(complement(&columns, dim));
+            shrink.resize(dim, 1.0);
         }
         self.basis = Arc::new(matrix(dim, columns.len(), |i, j| columns[j][i]));
         self.shrink = shrink;
@@ -143,10 +151,12 @@ impl LinearLaw {
         add_columns(&columns, coordinates.iter().map(|c| -c), &mut rest);
         if norm_sq(&rest) < 0.1 * norm_sq(x) {
             // Cancellation leaves parts of the span behind; a second projection removes them.
-            for column in columns {
-                let c = dot(column, &rest);
-                axpy(-c, column, &mut rest);
-            }
+            pulp::Arch::new().dispatch(|| {
+                for column in &columns {
+                    let c = dot(column, &rest);
+                    axpy(-c, column, &mut rest);
+                }
+            });
             let rounding = IN_SPAN * IN_SPAN * (self.dim as f64) * norm_sq(x);
             if norm_sq(&rest) < rounding {
                 rest.fill(0.0);
@@ -384,6 +394,12 @@ fn right_singular(rows: &[Vec<f64>], dim: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     (directions, (0..v.ncols()).map(|j| s[j]).collect())
 }
 
+/// Returns orthonormal columns that span everything outside the span of orthonormal columns.
+fn complement(columns: &[Vec<f64>], dim: usize) -> Vec<Vec<f64>> {
+    let all = matrix(dim, columns.len(), |i, j| columns[j][i]).qr().compute_Q();
+    (columns.len()..dim).map(|j| (0..dim).map(|i| all[(i, j)]).collect()).collect()
+}
+
 /// Projects the span of orthonormal columns out of a row, twice for accuracy.
 fn remove_span(columns: &[Vec<f64>], row: &mut [f64]) {
     for _ in 0..2 {
@@ -441,6 +457,67 @@ mod tests {
         let cut = law.cut(&before, 2).unwrap();
         assert_eq!(cut.steps.len(), 2);
         assert!(law.rebase() && law.cut(&before, 1).is_none());
+    }
+
+    #[test]
+    fn a_base_that_spans_much_is_completed_and_stays_the_same_law() {
+        let rows = |count: usize| -> Vec<f64> { (0..count * 8).map(|at| ((at * at) as f64 * 0.7).sin()).collect() };
+        for (count, columns) in [(3, 3), (4, 8), (7, 8)] {
+            let mut law = LinearLaw::prior(8);
+            law.observe_all(&rows(count), &vec![0.3; count]);
+            let (basis, shrink) = law.base();
+            assert_eq!((basis.ncols(), shrink.len()), (columns, columns));
+            for a in 0..columns {
+                for b in 0..columns {
+                    let product: f64 = (0..8).map(|i| basis[(i, a)] * basis[(i, b)]).sum();
+                    assert!((product - f64::from(u8::from(a == b))).abs() < 1e-14);
+                }
+            }
+            // The same observations one by one.
+            let mut steps = LinearLaw::prior(8);
+            for x in rows(count).chunks(8) {
+                let (var, weights) = steps.var_and_functional(x);
+                steps.push(x, weights, 0.3, var.value + 0.3);
+            }
+            for x in rows(12).chunks(8) {
+                assert!((law.var(x).value - steps.var(x).value).abs() < 1e-13);
+                let pairs = law.weights_of(x).into_iter().zip(steps.weights_of(x));
+                pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-13));
+            }
+        }
+    }
+
+    #[test]
+    fn many_long_columns_are_summed_as_few_are() {
+        // Large enough for several threads, and for blocks of steps.
+        let (dim, count) = (700, 200);
+        let row = |i: usize| -> Vec<f64> { (0..dim).map(|j| ((i * 7919 + j * 31) as f64 * 0.013).sin()).collect() };
+        let mut law = LinearLaw::prior(dim);
+        for i in 0..count {
+            let (var, weights) = law.var_and_functional(&row(i));
+            law.push(&row(i), weights, 0.5, var.value + 0.5);
+        }
+        assert!(law.is_large() && law.blocks.len() == count / BLOCK_OF_STEPS);
+        let x = row(count + 1);
+        let (var, weights) = law.var_and_functional(&x);
+        let mut direct = x.clone();
+        let mut value = norm_sq(&x);
+        for step in &law.steps {
+            let g = dot(&step.weights, &x);
+            axpy(-g / step.total, &step.weights, &mut direct);
+            value -= g * g / step.total;
+        }
+        assert_eq!((var.value, weights), (value, direct));
+        let mut scanned = [Variance::ZERO; 2];
+        law.scan_vars(&[x.clone(), row(3)].concat(), &mut scanned);
+        assert!((scanned[0].value - value).abs() < 1e-12 * norm_sq(&x));
+        assert!((scanned[1].value - law.var(&row(3)).value).abs() < 1e-12 * norm_sq(&row(3)));
+        let mut before = law.clone();
+        before.steps.truncate(100);
+        before.blocks.truncate(1);
+        let cut = law.cut(&before, 40).expect("nothing was folded");
+        assert_eq!((cut.steps.len(), cut.blocks.len()), (140, 2));
+        assert_eq!(cut.scanner().last.ncols(), 140 - 2 * BLOCK_OF_STEPS);
     }
 
     #[test]
