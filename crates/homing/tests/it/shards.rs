@@ -94,12 +94,13 @@ const RANKED: [&str; 9] = [
     "uncertainty-top-b",
 ];
 
+fn as_read<'v>(view: Embeddings<'v>, mean: Option<&'v [f64]>) -> Embeddings<'v> {
+    mean.map_or(view, |mean| view.centered(mean).normalized())
+}
+
 /// Compares the picks of shards with those of one pass over rows in memory.
 fn assert_ranked(values: &[f32], targets: &[f32], prepared: bool) {
     let mean = Embeddings::new(values, DIM).unwrap().mean();
-    fn as_read<'v>(view: Embeddings<'v>, mean: Option<&'v [f64]>) -> Embeddings<'v> {
-        mean.map_or(view, |mean| view.centered(mean).normalized())
-    }
     let mean = prepared.then_some(&mean[..]);
     for ends in splits() {
         let parts = Parts::new(values, DIM, &ends);

@@ -22,6 +22,9 @@ use super::block_steps::RowMeaning;
 /// Number of rows that are named in addition to those that are wanted, because keys in f32 may change places.
 const SPARE: usize = 64;
 
+/// Largest number of rows that a carrier is asked to rank, because it copies their vectors.
+const MOST: usize = 1 << 16;
+
 /// The rows of a pool that its carrier ranks.
 pub(crate) struct RankedRows<'a> {
     pool: Embeddings<'a>,
@@ -73,6 +76,9 @@ impl<'a> RankedRows<'a> {
     ) -> Result<Option<Vec<ScoredRow>>> {
         let count = count.min(self.open.iter().filter(|&&open| open).count());
         let most = count + SPARE;
+        if most > MOST {
+            return Ok(None);
+        }
         let mut first = self.cold.rank((most, most), &[], self.state.standardised().as_deref(), &[]);
         if first.len() < count {
             return Ok(None);
