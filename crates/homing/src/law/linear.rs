@@ -248,9 +248,10 @@ impl LinearLaw {
     }
 
     /// Returns whether the steps are folded into the base before so many more are made. A base has at most one column per
-    /// dimension, so the cost of a pick does not grow with the number of picks.
+    /// dimension, so the cost of a pick does not grow with the number of picks. Folding saves nothing as long as there are
+    /// hardly more steps than columns, and takes as long as hundreds of picks.
     pub fn folds_within(&self, steps: usize) -> bool {
-        self.steps.len() + steps > self.dim.max(FEWEST_STEPS)
+        self.steps.len() + steps > (2 * self.dim).max(FEWEST_STEPS)
     }
 
     /// Returns whether a functional takes long enough to be worth another thread.
