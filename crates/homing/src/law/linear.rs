@@ -153,12 +153,15 @@ impl LinearLaw {
         add_columns(&columns, coordinates.iter().map(|c| -c), &mut rest);
         if norm_sq(&rest) < 0.1 * norm_sq(x) {
             // Cancellation leaves parts of the span behind; a second projection removes them.
-            pulp::Arch::new().dispatch(|| {
-                for column in &columns {
-                    let c = dot(column, &rest);
-                    axpy(-c, column, &mut rest);
-                }
-            });
+            pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    for column in &columns {
+                        let c = dot(column, &rest);
+                        axpy(-c, column, &mut rest);
+                    }
+                },
+            );
             let rounding = IN_SPAN * IN_SPAN * (self.dim as f64) * norm_sq(x);
             if norm_sq(&rest) < rounding {
                 rest.fill(0.0);
@@ -276,11 +279,14 @@ impl LinearLaw {
     }
 
     pub fn scan(&self, weights: &[f64], rows: &[f64], out: &mut [f64]) {
-        pulp::Arch::new().dispatch(|| {
-            for (x, out) in rows.chunks_exact(self.dim).zip(out) {
-                *out = dot(x, weights);
-            }
-        });
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (x, out) in rows.chunks_exact(self.dim).zip(out) {
+                    *out = dot(x, weights);
+                }
+            },
+        );
     }
 
     /// Returns columns R with RRᵀ = ΣΨᵀΨΣ for the points Ψ: ΣΨᵀ itself, or its left singular vectors if it is wide.
@@ -314,7 +320,15 @@ impl Scanner<'_> {
         let products: Vec<Mat<f64>> =
             if parts.len() > 2 { parts.par_iter().map(of_part).collect() } else { parts.iter().map(of_part).collect() };
         let (coordinates, covs) = products.split_at(bases);
-        let wholes = pulp::Arch::new().dispatch(|| rows.chunks_exact(law.dim).map(norm_sq).collect::<Vec<f64>>());
+        let mut wholes = vec![0.0; out.len()];
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (x, whole) in rows.chunks_exact(law.dim).zip(&mut wholes) {
+                    *whole = norm_sq(x);
+                }
+            },
+        );
         for (i, (x, out)) in rows.chunks_exact(law.dim).zip(out).enumerate() {
             let whole = wholes[i];
             let (mut inside, mut along) = (0.0, 0.0);
@@ -346,11 +360,14 @@ fn row_of(parts: &[Mat<f64>], i: usize) -> impl Iterator<Item = f64> {
 fn products(columns: &[&[f64]], x: &[f64]) -> Vec<f64> {
     let of = |columns: &[&[f64]]| -> Vec<f64> {
         let mut out = vec![0.0; columns.len()];
-        pulp::Arch::new().dispatch(|| {
-            for (out, column) in out.iter_mut().zip(columns) {
-                *out = dot(column, x);
-            }
-        });
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (out, column) in out.iter_mut().zip(columns) {
+                    *out = dot(column, x);
+                }
+            },
+        );
         out
     };
     if columns.len() * x.len() < SHARED {
@@ -363,11 +380,14 @@ fn products(columns: &[&[f64]], x: &[f64]) -> Vec<f64> {
 fn add_columns(columns: &[&[f64]], factors: impl Iterator<Item = f64>, to: &mut [f64]) {
     let factors: Vec<f64> = factors.collect();
     let add = |from: usize, to: &mut [f64]| {
-        pulp::Arch::new().dispatch(|| {
-            for (factor, column) in factors.iter().zip(columns) {
-                axpy(*factor, &column[from..from + to.len()], to);
-            }
-        });
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (factor, column) in factors.iter().zip(columns) {
+                    axpy(*factor, &column[from..from + to.len()], to);
+                }
+            },
+        );
     };
     if columns.len() * to.len() < SHARED {
         return add(0, to);
