@@ -14,6 +14,7 @@ import ray
 
 import homing
 import homing.ray
+from homing._homing import Data, PoolPart, Task
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -59,6 +60,28 @@ def on_cluster(path, shards, targets, **settings):
         return (*result, sent)
 
 
+def of_the_model(path, targets):
+    """Measures what a model of larger pools needs: the coordinator's time per call of an actor, and a shard's time for continuing the
+    sums of the pool's mean, which go from shard to shard."""
+    with homing.ray.Pool(path, shards=4, num_cpus=0.5, threads=1) as pool:
+        all_shards = list(range(pool.shards))
+        _, wall, busy = measured([os.getpid()], lambda: [pool._actors.call(all_shards, "describe") for _ in range(500)])
+        print(f"2,000 calls of 4 actors: {wall / 2:.2f} ms per call, {busy / 2:.2f} ms of the coordinator's processor time")
+    data = Data.open([path], {})
+    part, seconds = PoolPart([(data, 0, data.rows)], 0, threads=1), []
+
+    def ask(_, message):
+        start = time.perf_counter()
+        answer = part.answer(message)
+        seconds.append(time.perf_counter() - start)
+        return [answer]
+
+    Task(Data.remote(ask, [data.rows], data.dim, True, False), Data.array(targets), {"center": True})
+    adds = data.rows // 256 * data.dim
+    print(f"the mean: {seconds[-2] * 1e9 / data.rows / data.dim:.2f} ns per number for sums of blocks, then {seconds[-1] * 1e9 / adds:.2f} ns "
+          f"per number of these sums")
+
+
 def main():
     rows, width = [*map(int, sys.argv[1:]), 1_000_000, 512][:2] if len(sys.argv) < 2 else (int(sys.argv[1]), int((sys.argv + [512])[2]))
     ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False)
@@ -88,6 +111,7 @@ def main():
             print(f"weak scaling, {each:,} rows per shard, {shards} shards: {there.passes} passes, {asked} questions, {wall:.2f} s, "
                   f"{per_pass * 1e3:.0f} ms of processor time per pass and shard ({per_pass / first:.2f} ×)")
             os.remove(part)
+        of_the_model(path, targets)
     ray.shutdown()
 
 

@@ -7,10 +7,11 @@ import textwrap
 
 import homing
 import homing.compat.activeft
+import homing.ray
 import homing.sklearn
 import homing.theory
 
-MODULES = [homing, homing.theory, homing.sklearn, homing.compat.activeft]
+MODULES = [homing, homing.ray, homing.theory, homing.sklearn, homing.compat.activeft]
 
 
 def markdown(docstring):

@@ -79,8 +79,8 @@ impl ModelArguments {
 #[derive(Args)]
 #[command(next_help_heading = "Encoder")]
 pub struct EncoderArguments {
-    /// Encoder that embeds the texts or images of pool and targets: a folder with a model in the layout of Hugging Face, or
-    /// built-in; by default, built-in if the pool has no embeddings.
+    /// Encoder that embeds the texts or images of pool and targets: a folder with a model in the layout of Hugging Face, built-in,
+    /// or none to use the columns of numbers; by default, built-in if the pool has no embeddings.
     #[arg(long, value_name = "FOLDER")]
     pub encoder: Option<PathBuf>,
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Error, Result, bail};
 use homing::{Embeddings, Kernel, Points, Task, kernel_named};
 use homing_encode::{Cache, EncoderChoice, Error as EncodeError, Items, Opened, Progress as EncodingProgress, Session};
-use homing_pool::{Access, Error as PoolError, Pool, ReadOptions, RowList, one_line};
+use homing_pool::{Access, Error as PoolError, Format, Pool, ReadOptions, RowList, listed_labels, one_line};
 
 use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, file_of};
 use crate::refusal::Options;
@@ -81,6 +81,8 @@ pub struct TaskFiles {
     scaled: Option<String>,
     /// Says what was embedded, and with which encoder.
     encoded: Option<String>,
+    /// Says which of the observed rows do not count.
+    unlabelled: Option<String>,
 }
 
 /// Paths of the files, and how to read the pool.
@@ -95,6 +97,51 @@ pub struct FilePaths<'a> {
     pub encoder: EncoderChoice,
     /// Whether no progress is shown.
     pub quiet: bool,
+}
+
+/// What is known already: rows of the pool, or points.
+#[derive(Default)]
+struct Observed {
+    rows: Vec<usize>,
+    points: Option<Pool>,
+    /// Says how many rows were left out because they have no label.
+    unlabelled: Option<String>,
+}
+
+impl Observed {
+    /// Reads a list of rows, embeddings, or the folder of a labelling run.
+    fn open(path: &Path, pool: &Pool) -> Result<Self> {
+        #[cfg(feature = "label")]
+        if homing_label::is_run(path) {
+            let ids = homing_label::observed_ids(path)?;
+            // A pool without ids is labelled by its row numbers.
+            let list = match ids.iter().map(|id| id.parse().ok()).collect() {
+                Some(rows) if pool.ids().is_none() => RowList::Rows(rows),
+                _ => RowList::Ids(ids),
+            };
+            return Ok(Self { rows: rows_of(list, pool, path)?, ..Self::default() });
+        }
+        match RowList::open(path)?.in_order_of(pool.side_by_side())? {
+            RowList::Embeddings(points) => Ok(Self { points: Some(points), ..Self::default() }),
+            list => {
+                let rows = rows_of(list, pool, path)?;
+                let (listed, labelled) = (rows.len(), labelled(path, rows)?);
+                let unlabelled = (labelled.len() < listed).then(|| {
+                    let without = grouped(listed - labelled.len());
+                    format!("{}: {without} of {listed} rows have no label and do not count as observed", path.display())
+                });
+                Ok(Self { rows: labelled, points: None, unlabelled })
+            }
+        }
+    }
+}
+
+/// Returns those of the listed rows that the list gives a label; all of them if it gives none to any.
+fn labelled(path: &Path, rows: Vec<usize>) -> Result<Vec<usize>> {
+    let Some(labels) = listed_labels(path, None)?.filter(|labels| labels.len() == rows.len()) else { return Ok(rows) };
+    let has_label = |(_, label): &(&usize, &String)| !label.trim().is_empty();
+    let labelled: Vec<usize> = rows.iter().zip(&labels).filter(has_label).map(|(&row, _)| row).collect();
+    Ok(if labelled.is_empty() { rows } else { labelled })
 }
 
 /// Columns that only some commands read.
@@ -157,13 +204,8 @@ impl TaskFiles {
             None => None,
         };
         let encoded = encoded(&session, &pool_file, target_file.as_ref(), start.elapsed());
-        let (mut observed_rows, mut observed_points): (Vec<usize>, Option<Pool>) = (Vec::new(), None);
-        if let Some(path) = paths.observed {
-            match RowList::open(path)?.in_order_of(pool_file.pool.side_by_side())? {
-                RowList::Embeddings(pool) => observed_points = Some(pool),
-                rows => observed_rows = rows_of(rows, &pool_file.pool, path)?,
-            }
-        }
+        let observed = paths.observed.map(|path| Observed::open(path, &pool_file.pool)).transpose()?;
+        let Observed { rows: observed_rows, points: mut observed_points, unlabelled } = observed.unwrap_or_default();
         let preparation = paths.model.preparation(pool_file.pool.rows(), paths.targets.is_some());
         let may_scale = paths.model.scale_columns.unwrap_or(preparation.normalize);
         let spread = if may_scale { pool_file.pool.unlike_spread() } else { None };
@@ -204,6 +246,7 @@ impl TaskFiles {
             is_normalized,
             scaled,
             encoded,
+            unlabelled,
         })
     }
 
@@ -213,7 +256,7 @@ impl TaskFiles {
         let read = [Some(&self.pool_file), self.target_file.as_ref()].into_iter().flatten();
         let read = read.filter_map(|file| files_read(&file.pool));
         let found = read.chain(self.encoded.clone()).chain(self.found(options));
-        found.chain(self.scaled.clone()).chain(self.ignored()).collect()
+        found.chain(self.scaled.clone()).chain(self.ignored()).chain(self.unlabelled.clone()).collect()
     }
 
     fn ignored(&self) -> Option<String> {
@@ -371,6 +414,12 @@ fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time:
     let encoder = session.encoder()?;
     let of = |file: &PoolFile| file.items.as_ref().map_or(0, Items::len);
     let count = of(pool) + targets.map_or(0, of);
+    let column = match (&pool.items, pool.pool.text_column()) {
+        (Some(Items::Texts(_)), Some(name)) if Format::of(pool.pool.path()).is_ok() => {
+            format!(" of the column '{name}'")
+        }
+        _ => String::new(),
+    };
     let cached = match session.cached() {
         0 => String::new(),
         some => format!(" ({} from the cache)", grouped(some)),
@@ -381,7 +430,7 @@ fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time:
         ""
     };
     Some(format!(
-        "Embedded {} {} with {} in {}{cached}, {} numbers each{better}.",
+        "Embedded {} {}{column} with {} in {}{cached}, {} numbers each{better}.",
         grouped(count),
         encoder.kind(),
         encoder.name(),

@@ -194,6 +194,11 @@ fn open(encoders: &mut Encoders, arguments: &Arguments, path: &Path, pool: Optio
 /// Shows a run in the browser until Ctrl-C.
 pub fn serve(run: &Path, data: LabelData, classes: &[String], strategy: &Strategy, page: &PageArguments) -> Result<()> {
     let session = Session::open(run, data, classes, strategy)?;
+    let added = session.added_classes();
+    if !added.is_empty() {
+        let (run, added) = (run.display(), added.join(", "));
+        note(format_args!("The run {run} was started with other classes, which stay; it now also has {added}."));
+    }
     let server = Server::bind(run, page.bind, page.port)?;
     let address = server.address();
     let signal = StopSignal::watch()?;

@@ -104,7 +104,26 @@ fn json_has_the_documented_keys_and_the_library_s_numbers() {
     };
     assert_eq!(
         keys(&json),
-        ["closeness", "gamma", "kappa", "noise_var", "objective", "prospect", "targets", "verdict"]
+        [
+            "batch",
+            "closeness",
+            "duplicates",
+            "gamma",
+            "guarantee",
+            "information",
+            "kappa",
+            "mean_var",
+            "near_duplicate_share",
+            "next_gain",
+            "next_row",
+            "noise_var",
+            "objective",
+            "prospect",
+            "suggested_noise_var",
+            "target_var",
+            "targets",
+            "verdict"
+        ]
     );
     assert!(json["closeness"].is_null(), "40 rows are too few to tell");
     assert_eq!(keys(&json["prospect"]), ["left", "left_by_random", "left_of_rows", "n"]);
@@ -225,6 +244,12 @@ fn noise_is_suggested_from_values_and_from_labels() {
         let said = folder.succeeds(&format!("diagnose {pool}.csv --targets two.csv {given}"));
         assert!(said.contains("suggested ρ²") && said.contains("of 40 values"), "{given}: {said}");
     }
+    folder.write("few.csv", "index,label\n3,up\n5,down\n8,up\n");
+    let few = folder.succeeds("diagnose plain.csv --targets two.csv --values few.csv");
+    assert!(few.contains("the values of 3 rows are too few to estimate it; 20 are needed"), "{few}");
+    assert!(!few.contains("noise variance"), "nothing is advised: {few}");
+    folder.write("outside.csv", "index,label\n3,up\n500,down\n");
+    folder.refuses("diagnose plain.csv --targets two.csv --values outside.csv", &["row 500", "has 120 rows"]);
     let values: Vec<String> = (0..120).map(|i| (i % 7).to_string()).collect();
     folder.write("values.csv", &format!("value\n{}\n", values.join("\n")));
     let by_file = folder.succeeds("diagnose plain.csv --targets two.csv --values values.csv");

@@ -2,6 +2,7 @@
 
 mod folder;
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -117,6 +118,50 @@ fn embeddings_are_replaced_only_on_request_and_refusals_name_the_option() {
     folder.write("none.csv", "who,where\nme,here\nyou,there\n");
     folder.refuses("select none.csv --targets wanted.txt -n 1", &["`--text-column NAME`", "who, where"]);
     folder.refuses(&format!("{SELECT} --encoder nowhere"), &["nowhere", "not a folder"]);
+}
+
+#[test]
+fn texts_beside_stars_and_prices_are_embedded_and_not_the_numbers() {
+    let folder = folder();
+    let mut reviews = "id,text,stars,price,label\n".to_owned();
+    for (row, line) in fs::read_to_string(folder.path("pool.csv")).unwrap().lines().skip(1).enumerate() {
+        writeln!(reviews, "{line},{}.5,", 10 * row).unwrap();
+    }
+    folder.write("reviews.csv", &reviews);
+    let said = |arguments: &str| {
+        let output = folder.homing(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let embedded = said("select reviews.csv --targets wanted.txt -n 2");
+    assert!(embedded.contains("Embedded 8 texts of the column 'text' with the built-in encoder"), "{embedded}");
+    folder.write("numbers.csv", "text,stars,price\nparcel,1,3.5\n");
+    let numbers = said("select reviews.csv --targets numbers.csv --encoder none -n 2");
+    assert!(numbers.contains("'stars', 'price'") && numbers.contains("--encoder built-in"), "{numbers}");
+    folder.write("kinds.txt", "my parcel did not arrive\n");
+    let grouped = said("select pool.csv --targets kinds.txt -n 2 --group-column stars --quota 1");
+    assert!(grouped.contains("Embedded 7 texts"), "targets need no groups: {grouped}");
+}
+
+#[test]
+fn rows_without_a_label_do_not_count_as_observed() {
+    let folder = folder();
+    let chosen = |observed: &str| {
+        folder.write("observed.csv", observed);
+        let output = folder.homing(&format!("{SELECT} --observed observed.csv --out -"));
+        let picks = String::from_utf8(output.stdout).unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        (picks.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>(), said)
+    };
+    let (partly, said) = chosen("id,label\nt1,refund\nt2,\nt3,\n");
+    assert!(said.contains("2 of 3 rows have no label and do not count as observed"), "{said}");
+    let (only, quiet) = chosen("id,label\nt1,refund\n");
+    assert!(partly == only && !quiet.contains("no label"), "{quiet}");
+    let (blank, _) = chosen("id,label\nt1,\nt2,\nt3,\n");
+    assert!(blank.iter().all(|id| !["t1", "t2", "t3"].contains(&id.as_str())), "a list without labels: {blank:?}");
+    folder.write("nameless.csv", "name,label\nx,refund\n");
+    folder.refuses(&format!("{SELECT} --observed nameless.csv"), &["neither a column index or id, nor embeddings"]);
 }
 
 #[test]

@@ -224,4 +224,17 @@ fn answers_by_file_make_a_curve_and_a_run_for_other_commands() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["label"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(labels, HashSet::from(["low".to_owned(), "high".to_owned()]));
+    let select = |observed: &str| {
+        let arguments =
+            ["select", "pool.csv", "--targets", "targets.csv", "-n", "30", "-q", "--out", "-", "--observed", observed];
+        let output = Command::new(cargo_bin("homing")).current_dir(folder.path()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let table = folder.path().join("observed.csv");
+    let ids = fs::read_to_string(folder.path().join("run/events.jsonl")).unwrap();
+    let ids =
+        ids.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["ids"][0].as_str().unwrap().to_owned());
+    fs::write(table, format!("id\n{}\n", ids.collect::<Vec<_>>().join("\n"))).unwrap();
+    assert_eq!(select("run"), select("observed.csv"), "the run's folder names the rows that it has labelled");
 }

@@ -98,10 +98,34 @@ fn is_lines(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(LINES))
 }
 
+/// Number of columns of numbers beside texts from which they count as embeddings, whatever their names are.
+const FEWEST_NUMBERS: usize = 8;
+
+/// Whether columns of numbers beside texts, which have these names, are rather stars or prices than embeddings: if there are fewer
+/// than 8, and none has the name of a coordinate, which is one letter (`x`) or ends with a digit (`e0`).
+///
+/// ```
+/// use homing_encode::are_facts;
+///
+/// assert!(are_facts(&["stars", "price"]));
+/// assert!(!are_facts(&["x", "y"]) && !are_facts(&["e0", "e1"]) && !are_facts(&["price"; 8]));
+/// ```
+pub fn are_facts<N: AsRef<str>>(names: &[N]) -> bool {
+    let is_coordinate = |name: &str| name.chars().count() == 1 || name.ends_with(|last: char| last.is_ascii_digit());
+    (1..FEWEST_NUMBERS).contains(&names.len()) && !names.iter().any(|name| is_coordinate(name.as_ref()))
+}
+
+/// Whether a table has texts, and its columns of numbers are no embeddings of them.
+pub(crate) fn are_rather_texts(pool: &Pool) -> bool {
+    let is_text = |name: &str| !PATH_NAMES.contains(&name.to_lowercase().as_str());
+    are_facts(pool.side_by_side()) && pool.text_column().is_some_and(is_text)
+}
+
 /// Whether the file or folder at `path` holds texts or images instead of embeddings.
 pub fn holds_items(path: &Path, options: &ReadOptions) -> bool {
-    let is_pool = |path: &Path| {
-        !matches!(Pool::open(path, options), Err(PoolError::NoEmbedding { .. } | PoolError::NoShards { .. }))
+    let is_pool = |path: &Path| match Pool::open(path, options) {
+        Ok(pool) => !are_rather_texts(&pool),
+        Err(error) => !matches!(error, PoolError::NoEmbedding { .. } | PoolError::NoShards { .. }),
     };
     (has_no_embeddings(path) || !is_pool(path)) && open(path, options).is_ok()
 }
@@ -136,8 +160,8 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(RawTable, Item
 
 /// Returns the name of a requested column, which only a table can have.
 fn named(options: &ReadOptions) -> Option<&String> {
-    let single = [&options.group, &options.cost, &options.probabilities];
-    single.into_iter().flatten().chain(&options.numbers).next()
+    let group = options.group.as_ref().filter(|_| !options.optional);
+    [group, options.cost.as_ref(), options.probabilities.as_ref()].into_iter().flatten().chain(&options.numbers).next()
 }
 
 fn no_column(path: &Path, options: &ReadOptions) -> Error {

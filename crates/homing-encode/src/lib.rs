@@ -39,6 +39,6 @@ mod svd;
 pub use cache::{Cache, CacheSize};
 pub use encoder::Encoder;
 pub use error::{Error, Remedy, Result};
-pub use items::{Items, holds_items};
+pub use items::{Items, are_facts, holds_items};
 pub use kind::ItemKind;
 pub use session::{EncoderChoice, Opened, Progress, Session};

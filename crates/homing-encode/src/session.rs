@@ -12,9 +12,12 @@ use crate::{Encoder, Error, ItemKind, Items, Result, items};
 /// Which encoder embeds texts and images.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EncoderChoice {
-    /// No encoder if the pool has embeddings, and a built-in encoder if it has texts or images.
+    /// No encoder if the pool has embeddings, and a built-in encoder if it has texts or images. Columns of numbers beside texts
+    /// are embeddings unless [`are_facts`](crate::are_facts) says otherwise.
     #[default]
     Automatic,
+    /// No encoder: the pool must have embeddings.
+    None,
     /// A built-in encoder, even if the pool has embeddings.
     BuiltIn,
     /// The model at this path: a folder in the layout of Hugging Face, or an ONNX file.
@@ -25,11 +28,15 @@ impl EncoderChoice {
     /// The name of the built-in encoders.
     pub const BUILT_IN: &'static str = "built-in";
 
-    /// Returns the choice that a person typed: nothing, [`EncoderChoice::BUILT_IN`] or a path.
+    /// The name for no encoder.
+    pub const NONE: &'static str = "none";
+
+    /// Returns the choice that a person typed: nothing, [`EncoderChoice::BUILT_IN`], [`EncoderChoice::NONE`] or a path.
     pub fn named(name: Option<&Path>) -> Self {
         match name {
             None => Self::Automatic,
             Some(name) if name == Path::new(Self::BUILT_IN) => Self::BuiltIn,
+            Some(name) if name == Path::new(Self::NONE) => Self::None,
             Some(path) => Self::Model(path.to_owned()),
         }
     }
@@ -78,6 +85,7 @@ impl Session {
     pub fn new(choice: EncoderChoice) -> Result<Self> {
         let state = match &choice {
             EncoderChoice::Model(path) => State::Encoding(model(path)?),
+            EncoderChoice::None => State::Embedded,
             EncoderChoice::Automatic | EncoderChoice::BuiltIn => State::Fresh,
         };
         Ok(Self { choice, state, cache: None, cached: 0 })
@@ -118,6 +126,7 @@ impl Session {
             },
             (State::Fresh, EncoderChoice::Automatic) if !items::has_no_embeddings(path) => {
                 match Pool::open(path, options) {
+                    Ok(pool) if items::are_rather_texts(&pool) => self.encode(path, options, progress),
                     Ok(pool) => {
                         self.state = State::Embedded;
                         Ok(Opened { pool, items: None })

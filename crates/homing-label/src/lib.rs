@@ -36,5 +36,5 @@ pub use planner::{NamedRow, NamedTarget, PlannedPick, Progress, StopSignal, Targ
 pub use server::Server;
 pub use session::{Next, Saved, Session};
 pub use simulate::{KnownLabels, Step, simulate};
-pub use table::{is_run, write_label_table};
+pub use table::{is_run, observed_ids, write_label_table};
 pub use trainer::CurvePoint;

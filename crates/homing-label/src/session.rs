@@ -25,6 +25,9 @@ const LEASE: Duration = Duration::from_mins(5);
 /// Number of picks that are kept ready in addition to those that annotators see.
 const AHEAD: usize = CHAIN / 2;
 
+/// Largest number of picks that are chosen at a time, for many people who answer fast.
+const LONGEST_CHAIN: usize = 1024;
+
 /// Longest name of a class or an annotator, in characters.
 const LONGEST_NAME: usize = 100;
 
@@ -41,6 +44,7 @@ pub struct Saved {
 pub struct Session {
     shared: Arc<Shared>,
     workers: Vec<thread::JoinHandle<()>>,
+    added_classes: Vec<String>,
 }
 
 type Listener = Box<dyn Fn(u64) + Send + Sync>;
@@ -111,9 +115,13 @@ impl State {
         AHEAD.max(self.leases.len())
     }
 
+    /// Returns the number of picks that nobody has answered and nobody sees.
+    fn free_picks(&self) -> usize {
+        self.open_picks().filter(|pick| !self.leases.contains_key(&pick.row)).count()
+    }
+
     fn needs_more(&self) -> bool {
-        let free = self.open_picks().filter(|pick| !self.leases.contains_key(&pick.row)).count();
-        !self.chain.is_complete && free < self.ahead()
+        !self.chain.is_complete && self.free_picks() < self.ahead()
     }
 
     /// Returns the picks of the chain that a longer chain begins with: those that nobody has answered, and the latest answered
@@ -170,8 +178,8 @@ impl Session {
             map: OnceLock::new(),
             listeners: Mutex::new(Vec::new()),
         });
-        for name in missing {
-            let added = shared.submit_now("homing", Event::Class { name });
+        for name in &missing {
+            let added = shared.submit_now("homing", Event::Class { name: name.clone() });
             added.map_err(|refusal| crate::Error::Io {
                 path: run.join(EVENTS),
                 action: "written",
@@ -184,11 +192,16 @@ impl Session {
             spawned.map_err(crate::Error::io(run, "worked on"))
         };
         let workers = vec![work("homing planner", plan)?, work("homing classifier", train)?];
-        Ok(Self { shared, workers })
+        Ok(Self { shared, workers, added_classes: missing })
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// Returns the classes that opening has added to a run that was there before.
+    pub fn added_classes(&self) -> &[String] {
+        &self.added_classes
     }
 
     /// Returns the data of the run.
@@ -376,6 +389,7 @@ pub(crate) fn check_name(what: &'static str, name: &str) -> Result<(), Refusal> 
 fn plan(shared: &Shared, strategy: &Strategy) {
     let mut planner = Planner::new(strategy.clone());
     let mut seen = None;
+    let mut length = CHAIN;
     let mut state = shared.lock();
     while !state.is_closing {
         let holds = state.chain_holds();
@@ -388,7 +402,9 @@ fn plan(shared: &Shared, strategy: &Strategy) {
         if wants_chain {
             let conditions = state.conditions();
             let earlier = if holds { state.kept_picks() } else { Vec::new() };
-            let count = CHAIN.max(2 * state.ahead());
+            // If people have used up the chain before it was continued, a longer one costs less per pick.
+            length = if holds && state.free_picks() == 0 { (2 * length).min(LONGEST_CHAIN) } else { CHAIN };
+            let count = length.max(2 * state.ahead());
             drop(state);
             chosen = planner.choose(&shared.data, &conditions, earlier, count).map(Some);
             state = shared.lock();

@@ -1,4 +1,4 @@
-//! Writes the labels of a run as a table beside its events, for programs that read tables.
+//! What a run knows about its rows, for programs that do not open its data.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,8 +19,15 @@ pub fn is_run(folder: &Path) -> bool {
     folder.join(EVENTS).is_file()
 }
 
-/// Writes the ids and labels of a run to `labels.csv` in its folder, and returns the path. The run may be open.
-pub fn write_label_table(run: &Path) -> Result<PathBuf> {
+/// Returns the ids of the rows whose answers tell something about the task: a class, or that they do not belong to it. The run may
+/// be open.
+pub fn observed_ids(run: &Path) -> Result<Vec<String>> {
+    let (board, ids) = read_board(run)?;
+    Ok(board.observed().into_iter().map(|row| ids[row].clone()).collect())
+}
+
+/// Returns what was answered in a run, and the ids of its rows in the order of its numbers.
+fn read_board(run: &Path) -> Result<(Board, Vec<String>)> {
     let mut board = Board::new(RunFile::read(run)?.classes);
     // The data are not open here, so rows are numbered in the order in which their ids appear.
     let ids: RefCell<(HashMap<String, usize>, Vec<String>)> = RefCell::default();
@@ -34,13 +41,18 @@ pub fn write_label_table(run: &Path) -> Result<PathBuf> {
         Some(row)
     };
     board.replay(read_events(run)?, row, &run.join(EVENTS))?;
-    let names = ids.into_inner().1;
+    Ok((board, ids.into_inner().1))
+}
+
+/// Writes the ids and labels of a run to `labels.csv` in its folder, and returns the path. The run may be open.
+pub fn write_label_table(run: &Path) -> Result<PathBuf> {
+    let (board, ids) = read_board(run)?;
     let path = run.join(TABLE);
     write_beside(&path, |out| {
         let mut table = csv::Writer::from_writer(out);
         table.write_record(["id", "label"])?;
         for (row, class) in board.labels() {
-            table.write_record([&names[row], &board.classes()[class as usize]])?;
+            table.write_record([&ids[row], &board.classes()[class as usize]])?;
         }
         table.flush()
     })?;
@@ -61,7 +73,9 @@ mod tests {
         )
         .unwrap();
         let label = |id: &str, label: &str| Event::Label { ids: vec![id.into()], label: label.into() };
-        let events = [label("x,1", "a"), label("y", "b"), Event::Skip { ids: vec!["z".into()] }, label("x,1", "b")];
+        let skipped = Event::Skip { ids: vec!["z".into()] };
+        let excluded = Event::Exclude { ids: vec!["w".into()] };
+        let events = [label("x,1", "a"), label("y", "b"), skipped, label("x,1", "b"), excluded];
         let mut text = String::new();
         for (at, event) in events.into_iter().enumerate() {
             let record = Record { seq: at as u64 + 1, at: 0, annotator: "me".into(), information: None, event };
@@ -71,6 +85,7 @@ mod tests {
         std::fs::write(run.path().join(EVENTS), text).unwrap();
         let path = write_label_table(run.path()).unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), "id,label\n\"x,1\",b\ny,b\n");
+        assert_eq!(observed_ids(run.path()).unwrap(), ["x,1", "y", "w"]);
         assert!(is_run(run.path()) && !is_run(&run.path().join("none")));
     }
 }

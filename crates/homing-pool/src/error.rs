@@ -186,6 +186,15 @@ pub enum Error {
     /// A value should be a row index but is not.
     #[error("row {row} of {} is {value}, but a row index is a whole number from 0; correct it", display_path(.path))]
     NotAnIndex { path: PathBuf, row: usize, value: String },
+    /// A list names a file that does not exist.
+    #[error("{} names {}, which does not exist; correct the list", display_path(.path), display_path(.missing))]
+    NotListed { path: PathBuf, missing: PathBuf },
+    /// A listed row is beyond the end of the pool.
+    #[error("{} lists row {row}, but the pool has {rows} rows, counted from 0; list rows of this pool", display_path(.path))]
+    RowOutside { path: PathBuf, row: usize, rows: usize },
+    /// There are too many classes to estimate the noise from.
+    #[error("{} has {classes} different labels, too many to estimate the noise from; name no column of labels", display_path(.path))]
+    ManyLabels { path: PathBuf, classes: usize },
     /// The numbers may be row indices or ids.
     #[error("{} lists numbers that may be row indices or ids of {} ({detail}); use a .csv or .txt file whose first line is `index` or `id`", display_path(.path), display_path(.pool))]
     UnclearRows { path: PathBuf, pool: PathBuf, detail: String },

@@ -118,7 +118,11 @@ fn listed(path: &Path) -> Result<Vec<PathBuf>> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).filter(|line| !line.is_empty());
     let files: Vec<PathBuf> = lines.map(|line| folder.join(line)).collect();
-    if files.is_empty() { Err(Error::EmptyList { path: path.to_owned() }) } else { Ok(files) }
+    match files.iter().find(|file| !file.exists()) {
+        _ if files.is_empty() => Err(Error::EmptyList { path: path.to_owned() }),
+        Some(missing) => Err(Error::NotListed { path: path.to_owned(), missing: missing.clone() }),
+        None => Ok(files),
+    }
 }
 
 /// Refuses a file that is named twice, because its rows would be in the pool twice.

@@ -1,11 +1,12 @@
 //! Matrices of numbers, owned or viewed in the bytes of their file.
 
+use std::ops::Range;
+
 use bytemuck::{AnyBitPattern, NoUninit};
 use bytes::Bytes;
 use half::{bf16, f16};
-use homing::{Embeddings, StoredValues};
+use homing::{Embeddings, JoinedValues, StoredValues, ValuePart};
 
-use crate::joined::Joined;
 use crate::positional::Positional;
 
 /// Float format.
@@ -48,7 +49,7 @@ pub(crate) enum Numbers {
     /// Numbers that stay in the file and are read by position.
     Read(Box<Positional>),
     /// Numbers of several files.
-    Joined(Box<Joined>),
+    Joined(Box<JoinedValues<Matrix>>),
 }
 
 impl Numbers {
@@ -102,7 +103,7 @@ impl Numbers {
             Numbers::F64(_) => Float::F64,
             Numbers::InPlace(float, _) => *float,
             Numbers::Read(source) => source.float(),
-            Numbers::Joined(source) => source.float(),
+            Numbers::Joined(source) => source.parts()[0].float(),
         }
     }
 
@@ -176,21 +177,28 @@ impl Matrix {
         }
         let dim = self.dim;
         let parts = std::iter::once(self).chain(others).collect();
-        Self { numbers: Numbers::Joined(Box::new(Joined::new(parts))), dim }
+        Self { numbers: Numbers::Joined(Box::new(JoinedValues::new(parts))), dim }
     }
 
     pub(crate) fn is_in_place(&self) -> bool {
         match &self.numbers {
-            Numbers::Joined(parts) => parts.is_in_place(),
+            Numbers::Joined(joined) => joined.parts().iter().all(Matrix::is_in_place),
             numbers => matches!(numbers, Numbers::InPlace(..)),
         }
     }
 
     pub(crate) fn is_read(&self) -> bool {
         match &self.numbers {
-            Numbers::Joined(parts) => parts.is_read(),
+            Numbers::Joined(joined) => joined.parts().iter().any(Matrix::is_read),
             numbers => matches!(numbers, Numbers::Read(_)),
         }
+    }
+}
+
+impl ValuePart for Matrix {
+    fn values(&self) -> (StoredValues<'_>, Range<usize>) {
+        let values = self.numbers.values();
+        (values, 0..values.len())
     }
 }
 

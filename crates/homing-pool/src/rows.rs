@@ -167,8 +167,13 @@ impl RowList {
     fn parse(path: &Path, format: Format, bytes: &Bytes) -> Result<Self> {
         format.check(path, bytes)?;
         let rows = (format.reader().rows)(path, bytes)?;
-        let embeddings = || {
-            Pool::parse(path, format, &Store::Memory(bytes.clone()), &ReadOptions::default()).map(RowList::Embeddings)
+        let embeddings = || match Pool::parse(path, format, &Store::Memory(bytes.clone()), &ReadOptions::default()) {
+            Ok(pool) => Ok(RowList::Embeddings(pool)),
+            Err(Error::NoEmbedding { path, .. }) => {
+                let found = "it has neither a column index or id, nor embeddings".to_owned();
+                Err(Error::NotRows { path, found })
+            }
+            Err(error) => Err(error),
         };
         rows.map_or_else(embeddings, Ok)
     }

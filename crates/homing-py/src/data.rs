@@ -1,5 +1,6 @@
 //! Embeddings that Python holds, read in place.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -149,6 +150,27 @@ impl Data {
 
     pub fn file(&self) -> Option<&Pool> {
         if let Storage::File(pool) = &self.storage { Some(pool) } else { None }
+    }
+
+    /// Copies rows to an array, by a function that reads a range of their numbers.
+    fn copied<'py, T: numpy::Element + Default + Clone + Send>(
+        &self,
+        py: Python<'py>,
+        rows: Range<usize>,
+        read: impl Fn(StoredValues<'_>, Range<usize>, &mut [T]) + Sync,
+    ) -> PyResult<Bound<'py, PyArray2<T>>> {
+        if rows.start > rows.end || rows.end > self.rows {
+            return Err(PyValueError::new_err(format!("there are {} rows, and not rows {rows:?}", self.rows)));
+        }
+        let view = self.view(py)?;
+        let embeddings = view.embeddings()?;
+        let numbers = py.detach(|| {
+            let at = rows.start * self.dim..rows.end * self.dim;
+            let mut numbers = vec![T::default(); at.len()];
+            read(embeddings.values(), at, &mut numbers);
+            embeddings.check_read().map(|()| numbers)
+        });
+        PyArray1::from_vec(py, numbers.map_err(core_error)?).reshape([rows.len(), self.dim])
     }
 
     /// The ids of the rows, if they come from a file that has some.
@@ -412,28 +434,16 @@ impl Data {
         PyArray1::from_vec(py, numbers).reshape([rows.len(), self.dim])
     }
 
-    /// Copies all rows as float32.
-    fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let view = self.view(py)?;
-        let embeddings = view.embeddings()?;
-        let numbers = py.detach(|| {
-            let mut numbers = vec![0.0; self.rows * self.dim];
-            embeddings.values().write_f32(0..numbers.len(), &mut numbers);
-            embeddings.check_read().map(|()| numbers)
-        });
-        PyArray1::from_vec(py, numbers.map_err(core_error)?).reshape([self.rows, self.dim])
+    /// Copies rows as float32: all, or those of a range.
+    #[pyo3(signature = (start=0, stop=None))]
+    fn to_numpy<'py>(&self, py: Python<'py>, start: usize, stop: Option<usize>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let read = |values: StoredValues<'_>, at, numbers: &mut [f32]| values.write_f32(at, numbers);
+        self.copied(py, start..stop.unwrap_or(self.rows), read)
     }
 
     /// Copies all rows as float64.
     fn to_numpy64<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let view = self.view(py)?;
-        let embeddings = view.embeddings()?;
-        let numbers = py.detach(|| {
-            let mut numbers = vec![0.0; self.rows * self.dim];
-            embeddings.values().write_f64(0..numbers.len(), &mut numbers);
-            embeddings.check_read().map(|()| numbers)
-        });
-        PyArray1::from_vec(py, numbers.map_err(core_error)?).reshape([self.rows, self.dim])
+        self.copied(py, 0..self.rows, |values, at, numbers| values.write_f64(at, numbers))
     }
 
     #[getter]

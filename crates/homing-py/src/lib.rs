@@ -74,6 +74,7 @@ fn _homing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(data::expand, module)?)?;
     module.add_function(wrap_pyfunction!(encoder::item_names, module)?)?;
     module.add_function(wrap_pyfunction!(encoder::holds_items, module)?)?;
+    module.add_function(wrap_pyfunction!(encoder::are_facts, module)?)?;
     module.add_function(wrap_pyfunction!(error::refusals, module)?)?;
     module.add_function(wrap_pyfunction!(argument::shown, module)?)?;
     module.add_function(wrap_pyfunction!(argument::whole, module)?)?;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use homing::remote::serve;
-use homing::{Embeddings, RowSource, StoredValues};
+use homing::{Embeddings, JoinedValues, RowSource, StoredValues};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -14,67 +14,7 @@ use crate::data::{Data, View};
 use crate::error::core_error;
 
 /// Rows of one matrix after another.
-#[derive(Debug)]
-struct Pieces<'a> {
-    /// The values of each piece and the range of those that count.
-    pieces: Vec<(StoredValues<'a>, Range<usize>)>,
-    /// The end of each piece among all values.
-    ends: Vec<usize>,
-}
-
-impl Pieces<'_> {
-    /// Calls `f` for each run of values with its piece, its range there, and its range in the output.
-    fn each(&self, start: usize, count: usize, mut f: impl FnMut(StoredValues<'_>, Range<usize>, Range<usize>)) {
-        let mut done = 0;
-        let mut piece = self.ends.partition_point(|&end| end <= start);
-        while done < count {
-            let (values, range) = &self.pieces[piece];
-            let begin = if piece == 0 { 0 } else { self.ends[piece - 1] };
-            let from = range.start + (start + done - begin);
-            let len = (range.end - from).min(count - done);
-            f(*values, from..from + len, done..done + len);
-            done += len;
-            piece += 1;
-        }
-    }
-}
-
-impl RowSource for Pieces<'_> {
-    fn count(&self) -> usize {
-        self.ends.last().copied().unwrap_or(0)
-    }
-
-    fn fits_f32(&self) -> bool {
-        self.pieces.iter().all(|(values, _)| match values {
-            StoredValues::F64(_) => false,
-            StoredValues::Source(source) => source.fits_f32(),
-            _ => true,
-        })
-    }
-
-    fn read_f64(&self, start: usize, out: &mut [f64]) {
-        self.each(start, out.len(), |values, from, to| values.write_f64(from, &mut out[to]));
-    }
-
-    fn read_f32(&self, start: usize, out: &mut [f32]) {
-        self.each(start, out.len(), |values, from, to| values.write_f32(from, &mut out[to]));
-    }
-
-    fn announce(&self, range: Range<usize>) {
-        self.each(range.start, range.len(), |values, from, _| {
-            if let StoredValues::Source(source) = values {
-                source.announce(from);
-            }
-        });
-    }
-
-    fn failure(&self) -> Option<String> {
-        self.pieces.iter().find_map(|(values, _)| match values {
-            StoredValues::Source(source) => source.failure(),
-            _ => None,
-        })
-    }
-}
+type Pieces<'a> = JoinedValues<(StoredValues<'a>, Range<usize>)>;
 
 /// Rows `start..stop` of some data.
 type Piece = (Py<Data>, usize, usize);
@@ -83,41 +23,47 @@ fn views<'a>(py: Python<'a>, pieces: &'a [Piece]) -> PyResult<Vec<View<'a>>> {
     pieces.iter().map(|(data, ..)| data.get().view(py)).collect()
 }
 
-/// Joins rows of some data. Returns the number of values per row, too.
-fn joined<'a>(pieces: &[Piece], views: &'a [View<'_>]) -> PyResult<(Pieces<'a>, usize)> {
-    let (mut all, mut ends, mut end, mut width) = (Vec::new(), Vec::new(), 0, 0);
-    for ((_, start, stop), view) in pieces.iter().zip(views) {
-        let embeddings = view.embeddings()?;
-        let dim = embeddings.dim();
+fn embeddings<'a>(views: &'a [View<'_>]) -> PyResult<Vec<Embeddings<'a>>> {
+    views.iter().map(View::embeddings).collect()
+}
+
+/// Joins rows of some data. Returns the number of values per row, too. `unlike` is the sentence about rows of other widths.
+fn joined<'a>(
+    pieces: &[Piece],
+    all: Vec<Embeddings<'a>>,
+    unlike: impl Fn(usize, usize) -> String,
+) -> PyResult<(Pieces<'a>, usize)> {
+    let (mut parts, mut width) = (Vec::new(), 0);
+    for ((_, start, stop), embeddings) in pieces.iter().zip(all) {
+        let (rows, dim) = (embeddings.rows(), embeddings.dim());
         if width > 0 && dim != width {
-            let sentence =
-                format!("some rows have {dim} numbers and others {width}; embed all rows with the same model");
+            return Err(PyValueError::new_err(unlike(dim, width)));
+        }
+        if start > stop || *stop > rows {
+            let sentence = format!("rows {start} to {stop} were expected, but there are {rows} rows");
             return Err(PyValueError::new_err(sentence));
         }
-        if start > stop || *stop > embeddings.rows() {
-            let rows = embeddings.rows();
-            return Err(PyValueError::new_err(format!(
-                "rows {start} to {stop} were expected, but there are {rows} rows"
-            )));
-        }
         width = dim;
-        end += (stop - start) * dim;
-        all.push((embeddings.values(), start * dim..stop * dim));
-        ends.push(end);
+        parts.push((embeddings.values(), start * dim..stop * dim));
     }
-    Ok((Pieces { pieces: all, ends }, width))
+    Ok((JoinedValues::new(parts), width))
+}
+
+fn unlike_rows(dim: usize, width: usize) -> String {
+    format!("some rows have {dim} numbers and others {width}; embed all rows with the same model")
+}
+
+fn unlike_probabilities(_: usize, _: usize) -> String {
+    "the files hold different numbers of class probabilities; give the same classes in all files".to_owned()
 }
 
 /// Views joined rows, in place if they are one slice.
 fn viewed<'a>(joined: &'a Pieces<'a>, dim: usize) -> PyResult<Embeddings<'a>> {
-    let values = match &joined.pieces[..] {
-        [(StoredValues::F32(values), range)] => StoredValues::F32(&values[range.clone()]),
-        [(StoredValues::F64(values), range)] => StoredValues::F64(&values[range.clone()]),
-        [(StoredValues::F16(values), range)] => StoredValues::F16(&values[range.clone()]),
-        [(StoredValues::Bf16(values), range)] => StoredValues::Bf16(&values[range.clone()]),
-        _ => StoredValues::Source(joined),
+    let whole = match joined.parts() {
+        [(values, range)] => values.slice(range.clone()),
+        _ => None,
     };
-    Embeddings::new(values, dim).map_err(core_error)
+    Embeddings::new(whole.unwrap_or(StoredValues::Source(joined)), dim).map_err(core_error)
 }
 
 /// The two ends of the line to a thread: messages go in, and answers come out.
@@ -204,10 +150,15 @@ fn with_part(
     f: impl FnOnce(homing::remote::PoolPart<'_>, Shape),
 ) -> PyResult<()> {
     let (row_views, probability_views) = (views(py, pieces)?, views(py, probabilities)?);
-    let (row_pieces, dim) = joined(pieces, &row_views)?;
+    let (row_pieces, dim) = joined(pieces, embeddings(&row_views)?, unlike_rows)?;
     let rows = viewed(&row_pieces, dim)?;
-    let (probability_pieces, classes) =
-        if probabilities.is_empty() { file_probabilities(pieces)? } else { joined(probabilities, &probability_views)? };
+    let (probability_pieces, classes) = if probabilities.is_empty() {
+        // The files may hold some.
+        let found = pieces.iter().map(|(data, ..)| data.get().file()?.probabilities()).collect::<Option<_>>();
+        joined(pieces, found.unwrap_or_default(), unlike_probabilities)?
+    } else {
+        joined(probabilities, embeddings(&probability_views)?, unlike_probabilities)?
+    };
     let probabilities = if classes > 0 { Some(viewed(&probability_pieces, classes)?) } else { None };
     if let Some(got) = probabilities.map(|p| p.rows()).filter(|&got| got != rows.rows()) {
         return Err(core_error(homing::Error::Length { what: "rows of probabilities", got, expected: rows.rows() }));
@@ -216,24 +167,4 @@ fn with_part(
     let shape = Shape { rows: rows.rows(), dim, is_single, classes };
     f(homing::remote::PoolPart { rows, probabilities, first }, shape);
     Ok(())
-}
-
-/// Joins the class probabilities that all files hold; none if a file holds none.
-fn file_probabilities(pieces: &[Piece]) -> PyResult<(Pieces<'_>, usize)> {
-    let (mut all, mut ends, mut end, mut width) = (Vec::new(), Vec::new(), 0, 0);
-    for (data, start, stop) in pieces {
-        let Some(found) = data.get().file().and_then(homing_pool::Pool::probabilities) else {
-            return Ok((Pieces { pieces: Vec::new(), ends: Vec::new() }, 0));
-        };
-        if width > 0 && found.dim() != width {
-            let sentence =
-                "the files hold different numbers of class probabilities; give the same classes in all files";
-            return Err(PyValueError::new_err(sentence));
-        }
-        width = found.dim();
-        end += (stop - start) * width;
-        all.push((found.values(), start * width..stop * width));
-        ends.push(end);
-    }
-    Ok((Pieces { pieces: all, ends }, width))
 }

@@ -103,6 +103,15 @@ impl Task {
         }
         Ok(task)
     }
+
+    /// Returns the name of the kernel for so many picks; a kernel matrix takes the place of `linear`.
+    fn kernel(&self, picks: usize) -> &str {
+        match &self.inputs.kernel {
+            KernelInput::Usual => self.usual_kernel(picks),
+            KernelInput::Name(name) => name,
+            KernelInput::Matrix(_) => "linear",
+        }
+    }
 }
 
 impl Task {
@@ -173,10 +182,10 @@ impl Task {
         let probabilities = probabilities_of(given[0].as_ref(), Some(self.pool()))?;
         let target_probabilities = probabilities_of(given[1].as_ref(), self.targets())?;
 
-        let (name, matrix) = match &inputs.kernel {
-            KernelInput::Usual => (self.usual_kernel(picks), None),
-            KernelInput::Name(name) => (&**name, None),
-            KernelInput::Matrix(matrix) => ("linear", Some(matrix.get().view(py)?)),
+        let name = self.kernel(picks);
+        let matrix = match &inputs.kernel {
+            KernelInput::Matrix(matrix) => Some(matrix.get().view(py)?),
+            _ => None,
         };
         let by_name = kernel_named(name, probabilities.map_or(0, |p| p.dim())).map_err(core_error)?;
         let by_matrix = match matrix.as_ref().map(View::embeddings).transpose()? {

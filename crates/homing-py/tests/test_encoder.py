@@ -43,6 +43,17 @@ def test_texts_in_every_form_give_the_picks_of_the_command(files, command, model
     assert batches == picks["index"].tolist()
 
 
+def test_texts_beside_stars_and_prices_are_embedded_and_not_the_numbers(files):
+    frame = pd.DataFrame({"text": TEXTS, "stars": np.arange(8.0), "price": np.linspace(3.5, 9.0, 8)})
+    path = files / "reviews.csv"
+    frame.to_csv(path, index=False)
+    texts = homing.select(TEXTS, TARGETS, 3).indices.tolist()
+    for pool in (frame, path):
+        assert homing.select(pool, TARGETS, 3).indices.tolist() == texts
+        numbers = homing.select(pool, np.ones((1, 2)), 3, encoder="none").indices.tolist()
+        assert numbers == homing.select(frame[["stars", "price"]].to_numpy(), np.ones((1, 2)), 3).indices.tolist()
+
+
 def test_embeddings_are_those_of_the_command_and_of_its_cache(files, command):
     out = files / "pool.parquet"
     subprocess.run([command, "embed", files / "pool.csv", "--model", MODEL, "--out", out, "-q"], check=True, capture_output=True)

@@ -14,30 +14,17 @@ import pytest
 
 import homing
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 ray = pytest.importorskip("ray", reason="Ray is not installed; pip install 'homing[ray]'")
 pytest.importorskip("ray.data", reason="Ray Data is not installed; pip install 'homing[ray]'")
 pa = pytest.importorskip("pyarrow")
 
 import homing.ray  # noqa: E402
-from ray.cluster_utils import Cluster  # noqa: E402
 
 pytestmark = [pytest.mark.filterwarnings("ignore")]
 
 DIM = 112
 SPLITS = [[3000], [1000, 2000], [0, 1, 2999], [5, 0, 300, 1, 806, 700, 188, 1000]]
 RULES = [rule.name for rule in homing.rules()]
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Two nodes."""
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 4, "include_dashboard": False})
-    cluster.add_node(num_cpus=4, resources={"first": 8})
-    ray.init(address=cluster.address, log_to_driver=False)
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +166,19 @@ def test_few_numbers_per_row_use_the_gaussian_kernel_as_on_one_machine(cluster, 
     same(linear, homing.ray.select([tmp_path / "pool.npy"], rows[:3] + 0.1, 9, shards=2, num_cpus=0.25, kernel="linear"))
 
 
+def test_the_default_kernel_is_that_of_one_machine(cluster, tmp_path):
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((20_000, 12), dtype=np.float32)
+    np.save(tmp_path / "pool.npy", rows)
+    targets = rng.standard_normal((995, 12), dtype=np.float32)
+    with homing.ray.Pool(tmp_path, shards=2, num_cpus=0.25) as pool:
+        for few, is_gaussian in ((targets, True), (np.concatenate([targets, targets]), False)):
+            fetches = []
+            pool._fetched = lambda *arguments: (fetches.append(1), type(pool)._fetched(pool, *arguments))[1]
+            same(homing.select(rows, few, 3), pool.select(few, 3))
+            assert bool(fetches) == is_gaussian
+
+
 def test_a_retriever_searches_all_shards(cluster, data):
     rows, targets, _, folder = data
     near = homing.Retriever(rows)
@@ -187,6 +187,39 @@ def test_a_retriever_searches_all_shards(cluster, data):
         for found, want in zip(far.batch_search(targets, 5, 60), near.batch_search(targets, 5, 60)):
             assert found.indices.tolist() == want.indices.tolist()
             assert found.candidates.tolist() == want.candidates.tolist()
+        assert far.search(targets[0], 3).candidates.tolist() == near.search(targets[0], 3).candidates.tolist(), "all rows"
+
+
+def test_a_search_reads_the_rows_of_its_shard_and_names_a_bad_one(cluster, data, tmp_path, monkeypatch):
+    from homing.ray import _shard
+
+    rows, targets, _, _ = data
+    bad = rows.copy()
+    bad[2900, 3] = np.inf
+    np.save(tmp_path / "pool.npy", bad)
+    read = []
+
+    class Reads:
+        """The rows of a file, and a note of those that are read."""
+
+        def __init__(self, data):
+            self.data, self.dim = data, data.dim
+
+        def to_numpy(self, start, stop):
+            read.append((start, stop))
+            return self.data.to_numpy(start, stop)
+
+    monkeypatch.setattr(_shard, "_BLOCK", 100 * DIM)
+    shard = _shard.Shard([_shard.Piece(str(tmp_path / "pool.npy"), 1000, 1250)], 40, _shard.Reading(), 1)
+    shard.opened = [(path, Reads(data), given) for path, data, given in shard.opened]
+    found = shard.nearest(targets[0], 7)
+    assert read == [(1000, 1100), (1100, 1200), (1200, 1250)]
+    products = rows[1000:1250] @ targets[0]
+    assert (found.rows - 40).tolist() == np.argsort(-products, kind="stable")[:7].tolist()
+    np.testing.assert_array_equal(found.embeddings, rows[found.rows + 960])
+    with homing.ray.Pool(tmp_path, shards=2, num_cpus=0.25) as pool:
+        with pytest.raises(ValueError, match="row 2900 of .*pool.npy .* not finite or too large"):
+            homing.Retriever(pool).search(targets[0], 3, 9)
 
 
 def test_bad_input_gets_one_sentence(cluster, data, tmp_path):
@@ -282,11 +315,11 @@ def test_a_node_that_is_removed_in_the_middle_changes_nothing(cluster, data):
 
 DRIVER = """
 import sys, numpy as np, ray, homing, homing.ray
-address, folder, targets, checkpoint, ready = sys.argv[1:]
+address, folder, targets, checkpoint, ready, pause = sys.argv[1:]
 ray.init(address=address, log_to_driver=False)
 def report(pick):
     open(ready, "a").write(f"{pick.rank}\\n")
-    import time; time.sleep(0.1)
+    import time; time.sleep(float(pause))
 found = homing.ray.select(folder, np.load(targets), 40, "max-dist", shards=2, num_cpus=0.25, checkpoint=checkpoint, progress=report)
 print(found.indices.tolist())
 """
@@ -296,10 +329,10 @@ def test_a_driver_that_dies_continues_from_its_checkpoint(cluster, data, tmp_pat
     rows, targets, _, folder = data
     np.save(tmp_path / "targets.npy", targets)
     arguments = [cluster.address, str(folder), str(tmp_path / "targets.npy"), str(tmp_path / "checkpoint")]
-    def start(ready):
-        return subprocess.Popen([sys.executable, "-c", DRIVER, *arguments, str(ready)], stdout=subprocess.PIPE, text=True)
+    def start(ready, pause):
+        return subprocess.Popen([sys.executable, "-c", DRIVER, *arguments, str(ready), pause], stdout=subprocess.PIPE, text=True)
 
-    first = start(tmp_path / "first")
+    first = start(tmp_path / "first", "0.1")
     deadline = time.monotonic() + 60
     while not ((tmp_path / "first").exists() and len((tmp_path / "first").read_text().split()) > 15):
         assert time.monotonic() < deadline and first.poll() is None
@@ -308,7 +341,7 @@ def test_a_driver_that_dies_continues_from_its_checkpoint(cluster, data, tmp_pat
     first.wait()
     kept = json.loads((tmp_path / "checkpoint").read_text())["picks"]
     assert 5 < len(kept) < 40
-    second = start(tmp_path / "second")
+    second = start(tmp_path / "second", "0")
     printed, _ = second.communicate(timeout=90)
     assert second.returncode == 0
     here = homing.select(rows, targets, 40, "max-dist")
@@ -321,10 +354,39 @@ def test_a_driver_that_dies_continues_from_its_checkpoint(cluster, data, tmp_pat
     assert no_shard_is_left(), "actors of the driver that died still run"
 
 
+def test_a_function_that_ends_the_selection_goes_with_a_checkpoint(cluster, data, tmp_path):
+    rows, targets, _, folder = data
+    kept = tmp_path / "kept.json"
+
+    def broken(pick):
+        if pick.rank == 6:
+            raise RuntimeError("the program dies")
+
+    here = homing.select(rows, targets, 20, stop=lambda pick: pick.rank == 11)
+    assert len(here) == 11
+    with homing.ray.Pool(folder, shards=2, num_cpus=0.25) as pool:
+        with pytest.raises(RuntimeError, match="dies"):
+            pool.select(targets, 20, stop=broken, checkpoint=kept)
+        assert len(json.loads(kept.read_text())["picks"]) in (5, 6)
+        seen = []
+        there = pool.select(targets, 20, stop=lambda pick: seen.append(pick.rank) or pick.rank == 11, checkpoint=kept)
+        same(here, there)
+        assert seen == list(range(1, 12)), "it is called with the earlier picks, too"
+        with pytest.raises(ValueError, match="another selection"):
+            pool.select(targets, 20, stop={"min_gain": 0.01}, checkpoint=kept)
+        with pytest.raises(ValueError, match="needs all rows on one machine"):
+            homing.ray._pool._FETCHED, most = 10, homing.ray._pool._FETCHED
+            try:
+                pool.select(targets, 20, kernel="gaussian:1", checkpoint=tmp_path / "none.json")
+            finally:
+                homing.ray._pool._FETCHED = most
+        assert not (tmp_path / "none.json").exists()
+
+
 def test_an_interrupt_ends_the_actors(cluster, data, tmp_path):
     np.save(tmp_path / "targets.npy", data[1])
     ready = tmp_path / "ready"
-    arguments = [cluster.address, str(data[3]), str(tmp_path / "targets.npy"), str(tmp_path / "checkpoint"), str(ready)]
+    arguments = [cluster.address, str(data[3]), str(tmp_path / "targets.npy"), str(tmp_path / "checkpoint"), str(ready), "0.1"]
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, *arguments], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (ready.exists() and len(ready.read_text().split()) > 3):

@@ -56,6 +56,22 @@ def test_a_diagnosis_in_python(pool, targets, rng):
     values = pool @ weights + 0.3 * rng.standard_normal(400)
     fitted = homing.diagnose(pool, targets, n=5, values=values, center=False, normalize=False)
     assert 0.05 < fitted.suggested_noise_var < 0.2
+
+
+def test_values_are_read_from_a_file_of_labels_as_the_command_reads_it(pool, targets, tmp_path):
+    labels = tmp_path / "labelled.csv"
+    rows = range(0, 80, 2)
+    labels.write_text("index,label\n" + "".join(f"{row},{'up' if pool[row, 0] > 0 else 'down'}\n" for row in rows))
+    values = np.full((400, 2), np.nan)
+    for row in rows:
+        values[row] = [pool[row, 0] <= 0, pool[row, 0] > 0]
+    found = homing.diagnose(pool, targets, n=3, values=labels).suggested_noise_var
+    assert found is not None and found == homing.diagnose(pool, targets, n=3, values=values).suggested_noise_var
+    labels.write_text("index,label\n3,up\n5,down\n")
+    assert homing.diagnose(pool, targets, n=3, values=labels).suggested_noise_var is None
+    labels.write_text("index,label\n3,up\n500,down\n")
+    with pytest.raises(ValueError, match="row 500, but the pool has 400 rows"):
+        homing.diagnose(pool, targets, n=3, values=labels)
     warned = homing.diagnose(pool, targets, n=5, noise_std=1e3)
     assert any("lower noise_std" in warning for warning in warned.warnings)
     with pytest.raises(ValueError, match="diagnose needs targets"):

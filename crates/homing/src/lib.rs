@@ -80,6 +80,7 @@ pub use base::interrupt::Interrupt;
 pub use base::remedy::Remedy;
 pub use base::threads::thread_pool;
 pub use data::embeddings::Embeddings;
+pub use data::joined::{JoinedValues, ValuePart};
 pub use data::points::Points;
 pub use data::preparation::Preparation;
 pub use data::source::{RowSource, StoredValues};

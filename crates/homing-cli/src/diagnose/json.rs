@@ -18,9 +18,19 @@ pub struct Json {
     prospect: JsonProspect,
     targets: Vec<JsonTarget>,
     objective: f64,
+    next_row: Option<usize>,
+    next_gain: Option<f64>,
+    batch: Vec<usize>,
+    information: f64,
     gamma: Gamma,
     kappa: Kappa,
+    guarantee: f64,
     noise_var: f64,
+    suggested_noise_var: Option<f64>,
+    mean_var: f64,
+    target_var: f64,
+    duplicates: usize,
+    near_duplicate_share: f64,
 }
 
 /// Whether the pool has rows like the targets; null if that cannot be told.
@@ -107,9 +117,19 @@ impl Json {
             prospect: JsonProspect { n: count, left, left_by_random, left_of_rows },
             targets: diagnosis.targets.iter().map(target).collect(),
             objective: diagnosis.objective.value,
+            next_row: diagnosis.next.map(|next| next.row),
+            next_gain: diagnosis.next.map(|next| next.value),
+            batch: diagnosis.batch.clone(),
+            information: diagnosis.information,
             gamma: Gamma { n: gamma.n, lower: gamma.lower, upper: gamma.upper },
             kappa: Kappa { lower: kappa.lower, upper: kappa.upper },
+            guarantee: diagnosis.ratio.guarantee(),
             noise_var: diagnosis.noise_var,
+            suggested_noise_var: diagnosis.suggested_noise_var(),
+            mean_var: diagnosis.scale.mean_var,
+            target_var: diagnosis.scale.target_var,
+            duplicates: diagnosis.duplicates.exact,
+            near_duplicate_share: diagnosis.duplicates.near_share,
         }
     }
 }

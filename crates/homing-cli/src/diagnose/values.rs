@@ -3,13 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use homing_pool::{LABEL_NAMES, NumberTable, Pool, RawTable, ReadOptions};
+use homing_pool::{NumberTable, Pool, classes_of, label_values, row_labels};
 
-use crate::files::named_rows;
 use crate::terminal::grouped;
-
-/// Maximum number of values that labels may turn into, one per row and class.
-const MOST_VALUES: usize = 100_000_000;
 
 /// Where the values may be.
 pub struct Values<'a> {
@@ -24,9 +20,10 @@ pub struct Values<'a> {
 impl Values<'_> {
     /// Returns one row of values per row of the pool, with NaN for rows without values; none if there are no values.
     pub fn read(&self, pool: &Pool, label_column: Option<&str>) -> Result<Option<Vec<f64>>> {
+        let labels_in = |path| row_labels(path, Some(pool), pool.rows(), label_column);
         if let Some(path) = self.file {
-            return match labels_of_table(path, pool, label_column)? {
-                Some(labels) => values_of_labels(path, &labels),
+            return match labels_in(path)? {
+                Some(labels) => Ok(label_values(path, &labels)?),
                 None => numbers_of_file(path, pool.rows()).map(Some),
             };
         }
@@ -34,12 +31,12 @@ impl Values<'_> {
             return Ok(Some(values.to_vec()));
         }
         if let Some(labels) = pool.labels() {
-            return values_of_labels(pool.path(), labels);
+            return Ok(label_values(pool.path(), labels)?);
         }
         let Some(path) = self.picks else { return Ok(None) };
-        // Labels that are all equal, or too few, say nothing about the noise.
-        let labels = labels_of_table(path, pool, label_column)?.filter(|labels| classes_of(labels).len() > 1);
-        labels.map_or(Ok(None), |labels| values_of_labels(path, &labels))
+        // Labels that are all equal say nothing about the noise.
+        let labels = labels_in(path)?.filter(|labels| classes_of(labels).len() > 1);
+        Ok(labels.map_or(Ok(None), |labels| label_values(path, &labels))?)
     }
 }
 
@@ -55,51 +52,4 @@ fn numbers_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
         );
     }
     Ok(values.numbers)
-}
-
-/// Returns the labels that a table gives to rows of the pool, and empty labels for all others; none if the file is no table
-/// with a column index or id and a column of labels.
-fn labels_of_table(path: &Path, pool: &Pool, label_column: Option<&str>) -> Result<Option<Vec<String>>> {
-    let Ok(table) = RawTable::open(path, &ReadOptions::default()) else { return Ok(None) };
-    let names = table.columns();
-    let find =
-        |usual: &[&str]| usual.iter().find_map(|usual| names.iter().find(|name| name.eq_ignore_ascii_case(usual)));
-    let label = match label_column {
-        Some(name) => names.iter().find(|found| *found == name).or_else(|| find(&LABEL_NAMES)),
-        None => find(&LABEL_NAMES),
-    };
-    let names_rows = table.has_ids() || find(&["index"]).is_some();
-    let Some(label) = label.filter(|_| names_rows) else { return Ok(None) };
-    let mut labels = vec![String::new(); pool.rows()];
-    for (row, label) in named_rows(path, pool)?.into_iter().zip(table.column(label)?) {
-        labels[row] = label;
-    }
-    Ok(Some(labels))
-}
-
-fn classes_of(labels: &[String]) -> Vec<&String> {
-    let mut classes: Vec<&String> = labels.iter().filter(|label| !label.trim().is_empty()).collect();
-    classes.sort_unstable();
-    classes.dedup();
-    classes
-}
-
-/// Returns one column per class, with NaN for rows without a label; none if no row has one.
-fn values_of_labels(path: &Path, labels: &[String]) -> Result<Option<Vec<f64>>> {
-    let classes = classes_of(labels);
-    if classes.is_empty() {
-        return Ok(None);
-    }
-    if classes.len().saturating_mul(labels.len()) > MOST_VALUES {
-        bail!(
-            "{} has {} different labels, too many to estimate the noise from; leave --label-column out",
-            path.display(),
-            grouped(classes.len())
-        );
-    }
-    let one_hot = |label: &String| {
-        let class = classes.binary_search(&label).ok();
-        (0..classes.len()).map(move |c| class.map_or(f64::NAN, |class| f64::from(u8::from(c == class))))
-    };
-    Ok(Some(labels.iter().flat_map(one_hot).collect()))
 }

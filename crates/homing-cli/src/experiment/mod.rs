@@ -99,7 +99,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.command {
         Command::List => list(),
         Command::Run(run) => match theory::PICTURES.into_iter().find(|(name, ..)| *name == run.name) {
-            Some(picture) => theory::run(picture, run.out.clone(), run.seed),
+            Some(picture) => {
+                #[cfg(feature = "train")]
+                refuse_cluster(run)?;
+                theory::run(picture, run.out.clone(), run.seed)
+            }
             None => of_grid(run),
         },
         #[cfg(feature = "train")]
@@ -116,9 +120,19 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 #[cfg(feature = "train")]
 fn of_grid(run: &Run) -> Result<()> {
     if run.name == defaults::STUDY[0] {
+        refuse_cluster(run)?;
         return defaults::study(&run.grid.extent(run.out.as_deref(), run.seed));
     }
     grid::run(&run.name, run.out.as_deref(), run.seed, &run.grid)
+}
+
+/// Refuses a cluster for an experiment without cells.
+#[cfg(feature = "train")]
+fn refuse_cluster(run: &Run) -> Result<()> {
+    if run.grid.ray.is_some() {
+        anyhow::bail!("{} has no cells that a cluster could run; leave --ray out", run.name);
+    }
+    Ok(())
 }
 
 #[cfg(not(feature = "train"))]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use homing_data::{Data, Dataset, Inputs, NamedExamples, OpenOptions};
-use homing_encode::{Cache, EncoderChoice, Items, Session};
-use homing_pool::{ColumnChoice, Error as PoolError, Format, LABEL_NAMES, Pool, ReadOptions, read_column};
+use homing_encode::{Cache, EncoderChoice, Items, Session, holds_items};
+use homing_pool::{ColumnChoice, Format, LABEL_NAMES, ReadOptions, read_column};
 use homing_train::{DataSpec, RunSpec};
 
 use crate::files::encoding_progress;
@@ -21,11 +21,13 @@ pub fn needs_encoder(spec: &DataSpec) -> bool {
     let has_no_numbers = || {
         let columns = ReadOptions::default().embedding(spec.embedding_column.clone()).blank_labels(true);
         let columns = columns.label(spec.label_column.clone());
-        path.is_file()
-            && Format::of(path).is_ok()
-            && matches!(Pool::open(path, &columns), Err(PoolError::NoEmbedding { .. }))
+        path.is_file() && Format::of(path).is_ok() && holds_items(path, &columns)
     };
-    spec.encoder.is_some() || are_lines || has_no_numbers()
+    match EncoderChoice::named(spec.encoder.as_deref()) {
+        EncoderChoice::None => false,
+        EncoderChoice::Automatic => are_lines || has_no_numbers(),
+        EncoderChoice::BuiltIn | EncoderChoice::Model(_) => true,
+    }
 }
 
 /// Opens the data and the targets of a run, and embeds both.

@@ -86,6 +86,9 @@ impl Error {
             DuplicateIdInFiles { id: "'seven'".to_owned(), first: "row 1 of a.csv".to_owned(), second: "row 4 of b.csv".to_owned() }
             UnknownId { path: path(), id: "'seven'".to_owned() }
             NotAnIndex { path: path(), row: 3, value: "'x'".to_owned() }
+            NotListed { path: "pool.list".into(), missing: path() }
+            RowOutside { path: path(), row: 30, rows: 20 }
+            ManyLabels { path: path(), classes: 300_000 }
             UnclearRows { path: path(), pool: "other.json".into(), detail: "its parts contradict each other".to_owned() }
             NotRows { path: path(), found: "it holds one word".to_owned() }
             UnknownOutput { path: path() }

@@ -111,7 +111,7 @@ class Diagnosis:
     """1 − e^−κ: ITL's batch has at least this share of the best batch's information."""
     noise_var: float
     suggested_noise_var: float | None
-    """ρ² that maximizes the marginal likelihood of `values`; None without values."""
+    """ρ² that maximizes the marginal likelihood of `values`; None without values of at least 20 rows."""
     mean_var: float
     """Mean prior variance of the pool."""
     target_var: float
@@ -196,8 +196,8 @@ def diagnose(
 ) -> Diagnosis:
     """Diagnoses what a pool can teach about some targets, what the picks have achieved, and what is guaranteed.
 
-    Without `picks`, the guarantee refers to the `n` rows that ITL would pick. If `values` are given, one or several numbers per
-    row, a noise is estimated from them. The other arguments are those of :func:`homing.select`, and `inputs` are the keys of
+    Without `picks`, the guarantee refers to the `n` rows that ITL would pick. If `values` are given, a noise is estimated from them:
+    one or several numbers per row, or the path of a file with these or with labels (columns index or id, and label). The other arguments are those of :func:`homing.select`, and `inputs` are the keys of
     :class:`homing.Inputs` except those that only affect the choice of rows: `quotas` and `forbidden` are refused, and
     `groups` and `costs` may only name columns of a file, which are then not read as part of its embeddings.
 

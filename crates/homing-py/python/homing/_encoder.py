@@ -81,7 +81,7 @@ def strings_of(x: Any, column: str | None = None, *, explicit: bool = False) -> 
         names = list(map(str, x.columns))
         if column is not None and column not in names:
             raise ValueError(f"there is no column {column!r}; there are {', '.join(names)}")
-        if not explicit and any(_is_numeric(x.iloc[:, at]) for at in range(len(names))):
+        if not explicit and _has_embeddings(x, names):
             return None
         usual = [name for name in _homing.item_names() if name in names]
         texts = [name for at, name in enumerate(names) if _is_free_text(x.iloc[:, at], name)]
@@ -99,10 +99,13 @@ def strings_of(x: Any, column: str | None = None, *, explicit: bool = False) -> 
     return _filled(x.to_pylist() if hasattr(x, "to_pylist") else list(x))
 
 
-def _is_numeric(column: Any) -> bool:
-    """Whether a column of a table holds floats, or lists."""
-    first = column.iloc[0] if len(column) else None
-    return bool(column.dtype.kind == "f") or isinstance(first, (list, tuple, np.ndarray))
+def _has_embeddings(x: Any, names: list[str]) -> bool:
+    """Whether a table with these columns has a column of lists, or columns of floats that are more than prices beside texts."""
+    columns = [x.iloc[:, at] for at in range(len(names))]
+    floats = [name for name, column in zip(names, columns) if column.dtype.kind == "f"]
+    has_lists = any(len(column) and isinstance(column.iloc[0], (list, tuple, np.ndarray)) for column in columns)
+    has_texts = any(name in _homing.item_names() for name in names)
+    return has_lists or bool(floats) and not (has_texts and _homing.are_facts(floats))
 
 
 def _is_free_text(column: Any, name: str) -> bool:
@@ -121,6 +124,8 @@ def encoder_for(given: Any, pool: Any, column: str | None = None) -> Encoder | N
     """Returns the encoder that was given, or a built-in one for a pool of texts or images; None if the pool has embeddings."""
     if isinstance(given, Encoder):
         return given
+    if given == "none":
+        return None
     if given is not None:
         return Encoder(given)
     return None if strings_of(pool, column) is None else Encoder()

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from homing import _homing, _inputs
+from homing import _homing, _inputs, _nearest
 from homing._devices import device_data, is_on_device
 from homing._files import files_of
+from homing._nearest import BLOCK, Found, scan
 from homing._task import TaskData, rows_as_given
 from homing._selection import Selection
 from homing._settings import Settings, check
@@ -28,9 +29,6 @@ _ELSEWHERE = {
     "device": "give the index as a tensor on the GPU",
 }
 """Settings of :func:`homing.select` that a Retriever does not take."""
-
-_BLOCK = 1 << 26
-"""How many numbers of the index a scan multiplies at once."""
 
 _LONG = 1 << 15
 """With more candidates than this, a choice takes so long that every pick checks whether the search was cancelled."""
@@ -180,9 +178,7 @@ class _Index(Protocol):
 
     @property
     def rows(self) -> int: ...
-    def nearest(
-        self, query: npt.NDArray[np.float32], count: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]: ...
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found: ...
 
 
 def _index_of(index: Any) -> _Index:
@@ -210,9 +206,7 @@ class _Faiss:
     def rows(self) -> int:
         return int(self.index.ntotal)
 
-    def nearest(
-        self, query: npt.NDArray[np.float32], count: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found:
         try:
             near, rows, embeddings = self.index.search_and_reconstruct(query[None], count)
         except RuntimeError as error:
@@ -222,56 +216,31 @@ class _Faiss:
         found = np.flatnonzero(rows[0] >= 0)
         _, first = np.unique(rows[0][found], return_index=True)
         found = found[np.sort(first)]
-        return near[0][found], rows[0][found], embeddings[0][found]
+        return Found(near[0][found], rows[0][found], embeddings[0][found])
 
 
-class _Scanned:
-    """Rows that are all multiplied with every query."""
-
-    by_inner_product = True
-    columns: list[str] | None
-    files: tuple[str, ...]
-    rows: int
-    dim: int
-
-    def products(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Returns the product of every row with a query."""
-        raise NotImplementedError
-
-    def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """Returns some rows."""
-        raise NotImplementedError
-
-    def nearest(
-        self, query: npt.NDArray[np.float32], count: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        near = self.products(query)
-        lost = np.flatnonzero(~np.isfinite(near))
-        if len(lost):
-            raise ValueError(f"row {lost[0]} of the index holds a value that is not finite or too large; remove or repair it")
-        best = np.argpartition(-near, count - 1)[:count] if count < self.rows else np.arange(self.rows)
-        order = best[np.lexsort((best, -near[best]))].astype(np.int64)
-        return near[order], order, self.take(order)
-
-
-class _OnDevice(_Scanned):
+class _OnDevice:
     """An array in the memory of a GPU, which is read where it is."""
 
-    columns, files = None, ()
+    by_inner_product = True
+    columns: list[str] | None = None
+    files: tuple[str, ...] = ()
 
     def __init__(self, rows: Any) -> None:
         self.data = device_data(rows, "index")
         self.rows, self.dim = self.data.rows, self.data.dim
 
-    def products(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        return self.data.products(np.ascontiguousarray(query))
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found:
+        near = self.data.products(np.ascontiguousarray(query))
+        _nearest.check(near)
+        rows = _nearest.largest(near, np.arange(len(near)), count).astype(np.int64)
+        return Found(near[rows], rows, self.data.take(rows.tolist()))
 
-    def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        return self.data.take(rows.tolist())
 
+class _Rows:
+    """An array, or several with the rows of one after the other, all of which are scanned for every query."""
 
-class _Rows(_Scanned):
-    """An array, or several with the rows of one after the other."""
+    by_inner_product = True
 
     def __init__(self, rows: Any) -> None:
         self.files = files_of(rows)
@@ -289,18 +258,14 @@ class _Rows(_Scanned):
         self.starts = np.cumsum([0, *map(len, self.arrays)])
         self.rows, self.dim = int(self.starts[-1]), self.arrays[0].shape[1]
 
-    def products(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        step = max(1, _BLOCK // self.dim)
-        with np.errstate(over="ignore", invalid="ignore"):
-            blocks = [array[at : at + step] @ query for array in self.arrays for at in range(0, len(array), step)]
-            return np.concatenate(blocks).astype(np.float32, copy=False)
-
-    def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        taken = np.empty((len(rows), self.dim), np.float32)
-        for array, start, end in zip(self.arrays, self.starts, self.starts[1:]):
-            here = (start <= rows) & (rows < end)
-            taken[here] = array[rows[here] - start]
-        return taken
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found:
+        step = max(1, BLOCK // self.dim)
+        blocks = (
+            (int(start) + at, array[at : at + step])
+            for array, start in zip(self.arrays, self.starts)
+            for at in range(0, len(array), step)
+        )
+        return scan(blocks, query, count)
 
 
 def _npy_files(rows: Any) -> list[str]:

@@ -80,8 +80,8 @@ class Inputs(Columns, total=False):
         Rows that must not be picked.
     encoder
         What turns texts and images into embeddings: a :class:`homing.Encoder`, the path of a model (a folder in the layout of
-        Hugging Face, or an ``.onnx`` file), or ``built-in``. Pool and targets may then be texts, paths of images, tables with a
-        column of either, or files. By default, texts and images are embedded by the built-in encoder.
+        Hugging Face, or an ``.onnx`` file), ``built-in``, or ``none`` to use columns of numbers. Pool and targets may be texts,
+        paths of images, tables with a column of either, or files. By default, texts and images are embedded by the built-in encoder.
     noise_vars
         The noise variance ρ² of every row, instead of `noise_std`.
 

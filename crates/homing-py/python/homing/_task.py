@@ -43,7 +43,7 @@ class TaskData:
         if self.encoder is not None and not isinstance(pool, Data):
             self.pool = self.encoder._data(pool, columns)
         else:
-            self.pool = self._opened(pool, columns)
+            self.pool = self._opened(pool, columns, is_embedded=chosen is not None)
         rows, pool_columns = self.pool.rows, self.pool.columns
         self.table = PoolTable(pool, self.pool, columns.get("embedding_column"), columns.get("id_column"))
         _take_columns(targets, ("target_probabilities",), given, own)
@@ -74,13 +74,20 @@ class TaskData:
         given["quotas"], given["groups"] = _groups(given.get("groups"), given.get("quotas"), rows)
         self.task = Task(self.pool, self.targets, given)
 
-    def _opened(self, pool: Any, columns: dict[str, Any]) -> Data:
-        """Opens a pool of embeddings. The texts or images of a file are embedded by a built-in encoder."""
+    def _opened(self, pool: Any, columns: dict[str, Any], *, is_embedded: bool) -> Data:
+        """Opens a pool of embeddings. The texts or images of a file are embedded by a built-in encoder, unless `is_embedded`."""
+
+        def are_items() -> bool:
+            return isinstance(pool, (str, os.PathLike)) and not is_embedded and _homing.holds_items(os.fspath(pool), columns)
+
         try:
-            return _inputs.data(pool, "pool", columns=columns)
+            data = _inputs.data(pool, "pool", columns=columns)
         except ValueError:
-            if not isinstance(pool, (str, os.PathLike)) or not _homing.holds_items(os.fspath(pool), columns):
+            if not are_items():
                 raise
+        else:
+            if not (_homing.are_facts(data.columns or []) and are_items()):
+                return data
         self.encoder = Encoder()
         return self.encoder._data(pool, columns)
 

@@ -1,6 +1,6 @@
 //! Sentences about a diagnosis: its verdict, its warnings, and each number with its meaning and its place in the paper.
 
-use homing::diagnose::{Advice, Closeness, Diagnosis, FEWEST_ROWS, NEAR, OUT_OF_REACH, Offer, Warning};
+use homing::diagnose::{Advice, Closeness, Diagnosis, FEWEST_ROWS, FEWEST_VALUES, NEAR, OUT_OF_REACH, Offer, Warning};
 
 use crate::Fact;
 use crate::text::{grouped, short};
@@ -366,7 +366,10 @@ pub fn checks(diagnosis: &Diagnosis) -> Vec<Fact> {
             "–",
         ),
     ];
-    if let Some(fit) = fit {
+    if let Some(few) = fit.filter(|fit| fit.rows < FEWEST_VALUES) {
+        let meaning = format!("the values of {} rows are too few to estimate it; {FEWEST_VALUES} are needed", few.rows);
+        checks.push(fact("suggested ρ²", "–".to_owned(), meaning, "–", "App. B.2"));
+    } else if let Some(fit) = fit {
         let edge = if fit.is_at_edge { "; the best value is at the edge of the range that was tried" } else { "" };
         checks.push(fact(
             "suggested ρ²",

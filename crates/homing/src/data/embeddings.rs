@@ -335,23 +335,9 @@ impl<'a> Embeddings<'a> {
         if self.check_read().is_err() {
             return vec![0.0; self.dim];
         }
-        let sums = self.map_blocks(|_, block| {
-            let mut sum = vec![0.0; self.dim];
-            pulp::Arch::new().dispatch(|| {
-                for row in block.chunks_exact(self.dim) {
-                    for (s, x) in sum.iter_mut().zip(row) {
-                        *s += x;
-                    }
-                }
-            });
-            sum
-        });
+        let sums = self.map_blocks(|_, block| sum_of_rows(block, self.dim));
         let mut mean = vec![0.0; self.dim];
-        for sum in sums {
-            for (m, s) in mean.iter_mut().zip(sum) {
-                *m += s;
-            }
-        }
+        sums.iter().for_each(|sum| add(&mut mean, sum));
         mean.iter_mut().for_each(|m| *m /= self.rows() as f64);
         mean
     }
@@ -360,6 +346,18 @@ impl<'a> Embeddings<'a> {
     pub(crate) fn map_blocks<T: Send>(&self, f: impl Fn(usize, &[f64]) -> T + Sync) -> Vec<T> {
         map_blocks(self.rows(), self.dim, |range, out| self.read(range, out), f)
     }
+}
+
+/// Adds a row to a sum.
+pub(crate) fn add(sum: &mut [f64], row: &[f64]) {
+    sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+}
+
+/// Returns the sum of some rows, which are added in their order.
+pub(crate) fn sum_of_rows(rows: &[f64], dim: usize) -> Vec<f64> {
+    let mut sum = vec![0.0; dim];
+    pulp::Arch::new().dispatch(|| rows.chunks_exact(dim).for_each(|row| add(&mut sum, row)));
+    sum
 }
 
 /// Reads all rows in blocks by `read`, applies `f` to each (the number of its first row, and its values), and returns the

@@ -90,7 +90,8 @@ pub struct TargetCloseness {
     pub nearest: (usize, f64),
     /// How near the target's nearest rows are, from 0 to 1: the mean of two shares. One is 1 if they are as near to the target
     /// as their own nearest rows are to them, and 0 if they are no nearer than chance would make them. The other is the share
-    /// of the rows around the target whose nearest row is farther from them than the target's is from it.
+    /// of the rows around the target whose nearest row is farther from them than the target's is from it. It is 0 if rows
+    /// resemble one another by chance alone.
     pub closeness: f64,
 }
 
@@ -125,16 +126,24 @@ pub struct Closeness {
 
 impl Closeness {
     /// Returns the closeness of the targets as a whole, from 0 to 1: two thirds of it are the mean closeness of the targets, and
-    /// one third is [`Closeness::company`].
+    /// one third is [`Closeness::company`]. It is 0 if rows resemble one another by chance alone.
     pub fn mean(&self) -> f64 {
+        if self.is_chance() {
+            return 0.0;
+        }
         let own = self.targets.iter().map(|target| target.closeness).sum::<f64>() / self.targets.len() as f64;
         (2.0 * own + self.company.unwrap_or(USUAL_COMPANY)) / 3.0
+    }
+
+    /// Whether rows resemble one another by chance alone.
+    fn is_chance(&self) -> bool {
+        !is_beyond(self.among_rows, self.chance)
     }
 
     /// Says what the pool offers to the targets.
     pub fn offer(&self) -> Offer {
         match self.mean() {
-            _ if !is_beyond(self.among_rows, self.chance) => Offer::Chance,
+            _ if self.is_chance() => Offer::Chance,
             mean if mean >= PRESENT => Offer::Rows,
             mean if mean >= ABSENT => Offer::FewRows,
             _ => Offer::NoRows,
@@ -191,13 +200,17 @@ pub fn closeness(pool: Points<'_>, targets: Points<'_>, kernel: &dyn Kernel, see
         let usual = mean(&mut around.iter().map(is_farther));
         TargetCloseness { row, nearest, closeness: f64::midpoint(near.clamp(0.0, 1.0), usual) }
     };
-    Some(Closeness {
+    let mut closeness = Closeness {
         targets: chosen.iter().zip(&of_targets).zip(&around).map(target).collect(),
         cosine: mean(&mut of_targets.iter().map(Nearest::mean)),
         among_rows: mean(&mut of_targets.iter().map(among)),
         chance: mean(&mut of_targets.iter().map(|found| found.chance)),
         company: radii.is_some().then(|| mean(&mut of_targets.iter().map(Nearest::company))),
-    })
+    };
+    if closeness.is_chance() {
+        closeness.targets.iter_mut().for_each(|target| target.closeness = 0.0);
+    }
+    Some(closeness)
 }
 
 /// The nearest rows of one point, nearest first.

@@ -1,6 +1,8 @@
 //! All numbers of a diagnosis: what a pool can teach about some targets, what picks have achieved, and what is guaranteed.
 
-use super::{Closeness, Duplicates, NoiseFit, Offer, Prospect, Scale, closeness, duplicates, fit_noise, scale};
+use super::{
+    Closeness, Duplicates, FEWEST_VALUES, NoiseFit, Offer, Prospect, Scale, closeness, duplicates, fit_noise, scale,
+};
 use crate::base::setters::setters;
 use crate::select::select;
 use crate::theory::{
@@ -187,8 +189,15 @@ pub struct Diagnosis {
     /// Whether rows could be centred, and the study of the defaults found that centring helps: under the linear kernel, for a
     /// pool of at least 100 rows that is not yet centred.
     pub may_center: bool,
-    /// Noise estimated from the values.
+    /// Noise estimated from the values, however few they are.
     pub fit: Option<NoiseFit>,
+}
+
+impl Diagnosis {
+    /// Returns the noise variance that the values suggest, if there are values of at least [`FEWEST_VALUES`] rows.
+    pub fn suggested_noise_var(&self) -> Option<f64> {
+        self.fit.filter(|fit| fit.rows >= FEWEST_VALUES).map(|fit| fit.noise_var)
+    }
 }
 
 impl Diagnosis {

@@ -15,6 +15,9 @@ const SHARES: [f64; 2] = [1e-8, 1e4];
 /// Number of values of ln ρ² that are tried before the best one is refined.
 const GRID: usize = 121;
 
+/// Number of rows with values below which the noise is not advised, since it may be wrong by orders of magnitude.
+pub const FEWEST_VALUES: usize = 20;
+
 /// The noise that values at some rows suggest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NoiseFit {

@@ -12,7 +12,7 @@ mod warnings;
 pub use closeness::{Closeness, FEWEST_ROWS, Offer, TargetCloseness, closeness};
 pub use diagnosis::{Descent, Diagnosis, OUT_OF_REACH, Question, TargetReach, descent};
 pub use duplicates::{Duplicates, NEAR, duplicates};
-pub use evidence::{NoiseFit, fit_noise};
+pub use evidence::{FEWEST_VALUES, NoiseFit, fit_noise};
 pub use nothing_learned::{NothingLearned, nothing_learned};
 pub use prospect::Prospect;
 pub use scale::{Scale, scale};

@@ -84,10 +84,11 @@ impl Diagnosis {
         } else if relative < 1e-6 {
             warnings.push(Warning::LittleNoise(relative));
         }
-        if let Some(fit) = self.fit.filter(|fit| !fit.is_at_edge) {
-            let factor = fit.noise_var / self.noise_var;
+        let is_at_edge = self.fit.is_some_and(|fit| fit.is_at_edge);
+        if let Some(suggested) = self.suggested_noise_var().filter(|_| !is_at_edge) {
+            let factor = suggested / self.noise_var;
             if !(0.1..=10.0).contains(&factor) {
-                warnings.push(Warning::OtherNoise { factor, std: fit.noise_var.sqrt() });
+                warnings.push(Warning::OtherNoise { factor, std: suggested.sqrt() });
             }
         }
         let ratio = self.scale.target_var / self.scale.mean_var;

@@ -45,13 +45,19 @@ impl Writer {
     }
 
     pub fn f64s(&mut self, values: &[f64]) {
-        self.whole(values.len());
-        values.iter().for_each(|&value| self.f64(value));
+        self.all(values, f64::to_le_bytes);
     }
 
     pub fn f32s(&mut self, values: &[f32]) {
+        self.all(values, f32::to_le_bytes);
+    }
+
+    fn all<T: Copy, const N: usize>(&mut self, values: &[T], bytes: fn(T) -> [u8; N]) {
         self.whole(values.len());
-        values.iter().for_each(|&value| self.f32(value));
+        let start = self.0.len();
+        self.0.resize(start + N * values.len(), 0);
+        let places = self.0[start..].as_chunks_mut().0.iter_mut();
+        places.zip(values).for_each(|(place, &value)| *place = bytes(value));
     }
 
     /// Writes row numbers by their differences, which are small in increasing order.
@@ -149,11 +155,16 @@ impl<'a> Reader<'a> {
     }
 
     pub fn f64s(&mut self) -> Read<Vec<f64>> {
-        self.list(8, Self::f64)
+        self.all(f64::from_le_bytes)
     }
 
     pub fn f32s(&mut self) -> Read<Vec<f32>> {
-        self.list(4, Self::f32)
+        self.all(f32::from_le_bytes)
+    }
+
+    fn all<T, const N: usize>(&mut self, value: fn([u8; N]) -> T) -> Read<Vec<T>> {
+        let count = self.length(N)?;
+        Ok(self.take(N * count)?.as_chunks().0.iter().map(|&bytes| value(bytes)).collect())
     }
 
     pub fn rows(&mut self) -> Read<Vec<usize>> {

@@ -64,10 +64,11 @@ pub(super) fn score_part(
 }
 
 fn strategy_of(opening: &OwnedOpening) -> Result<Strategy> {
-    match opening.beta {
-        Some(beta) => Strategy::information_density(beta),
-        None => opening.strategy.parse(),
-    }
+    let strategy: Strategy = match opening.beta {
+        Some(beta) => Strategy::information_density(beta)?,
+        None => opening.strategy.parse()?,
+    };
+    Ok(if opening.are_gradients { strategy.of_given_gradients() } else { strategy })
 }
 
 /// Returns the numbers of all rows given the picks so far; `None` if the message's numbers are none.

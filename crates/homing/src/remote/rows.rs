@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::part::PoolPart;
 use super::wire::{Answer, Column, PartSurvey, Question};
+use crate::data::embeddings::{add, map_blocks, sum_of_rows};
 use crate::data::points::check_probabilities;
 use crate::shard::BLOCK;
 use crate::task::survey::single;
@@ -94,7 +93,6 @@ fn survey(part: PoolPart<'_>, offset: Option<&[f64]>, to_unit: bool) -> (PartSur
         Linear.vars(&values, dim)
     };
     let [head, whole, tail] = part.edges();
-    let starts: Vec<usize> = whole.clone().step_by(BLOCK).collect();
     let fold = |start: usize, norms: &[f64]| {
         let mut found = PartSurvey { row: part.first + start, ..PartSurvey::default() };
         for (row, &norm) in (part.first + start..).zip(norms) {
@@ -111,13 +109,10 @@ fn survey(part: PoolPart<'_>, offset: Option<&[f64]>, to_unit: bool) -> (PartSur
         found
     };
     let singles = |norms: &[f64]| norms.iter().map(|&norm| single(norm)).collect::<Vec<f32>>();
-    let blocks: Vec<(f64, PartSurvey, Vec<f32>)> = starts
-        .par_iter()
-        .map(|&start| {
-            let norms = norms(start..start + BLOCK);
-            (norms.iter().sum::<f64>(), fold(start, &norms), singles(&norms))
-        })
-        .collect();
+    let blocks = whole_blocks(view, &whole, |start, block| {
+        let norms = Linear.vars(block, dim);
+        (norms.iter().sum::<f64>(), fold(start, &norms), singles(&norms))
+    });
     let (head_norms, tail_norms) = (norms(head.clone()), norms(tail.clone()));
     let mut found = fold(head.start, &head_norms);
     found.merge(blocks.iter().map(|(_, block, _)| block));
@@ -151,20 +146,15 @@ impl PartSurvey {
 
 /// Returns the sums of the whole blocks, row by row.
 fn block_sums(part: PoolPart<'_>) -> Vec<Vec<f64>> {
-    let (dim, [_, whole, _]) = (part.rows.dim(), part.edges());
-    let starts: Vec<usize> = whole.step_by(BLOCK).collect();
-    let sum = |&start: &usize| {
-        let mut values = vec![0.0; BLOCK * dim];
-        part.rows.read(start..start + BLOCK, &mut values);
-        let mut sum = vec![0.0; dim];
-        values.chunks_exact(dim).for_each(|row| add(&mut sum, row));
-        sum
-    };
-    starts.par_iter().map(sum).collect()
+    let [_, whole, _] = part.edges();
+    whole_blocks(part.rows, &whole, |_, block| sum_of_rows(block, part.rows.dim()))
 }
 
-fn add(sum: &mut [f64], row: &[f64]) {
-    sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+/// Applies `f` to each whole block of the pool: the number of its first row here, and its values.
+fn whole_blocks<T: Send>(rows: Embeddings<'_>, whole: &Range<usize>, f: impl Fn(usize, &[f64]) -> T + Sync) -> Vec<T> {
+    let read =
+        |range: Range<usize>, out: &mut [f64]| rows.read(whole.start + range.start..whole.start + range.end, out);
+    map_blocks(whole.len(), rows.dim(), read, |start, block| f(whole.start + start, block))
 }
 
 /// Continues the sums of the rows before, as one machine would compute them.

@@ -186,12 +186,23 @@ pub struct Strategy {
     pub(crate) space: Space,
     /// The exponent of `information-density`, if it is not that of the table.
     pub(crate) beta: Option<f64>,
+    /// Whether the rule is that of the table, so that another process can make the strategy from its name.
+    pub(crate) is_named: bool,
 }
 
 impl Strategy {
     /// Creates a strategy for a rule that is not in the table.
     pub fn new(name: &'static str, rule: impl Rule + 'static, batch: BatchMethod, pick_method: PickMethod) -> Self {
-        Self { name, value: None, rule: Arc::new(rule), batch, pick_method, space: Space::Given, beta: None }
+        Self {
+            name,
+            value: None,
+            rule: Arc::new(rule),
+            batch,
+            pick_method,
+            space: Space::Given,
+            beta: None,
+            is_named: false,
+        }
     }
 
     /// Returns whether the strategy computes loss gradients from last-layer embeddings and probabilities.
@@ -271,7 +282,7 @@ impl Strategy {
 impl From<&StrategyEntry> for Strategy {
     fn from(entry: &StrategyEntry) -> Self {
         let &StrategyEntry { name, value, batch, pick_method, space, rule, .. } = entry;
-        Self { name, value, rule: rule(), batch, pick_method, space, beta: None }
+        Self { name, value, rule: rule(), batch, pick_method, space, beta: None, is_named: true }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::engine::turns::TurnEngine;
 use crate::engine::work::Work;
 use crate::law::Law;
 use crate::law::targets::Targets;
-use crate::rules::strategy::{BatchMethod, PickMethod, STRATEGIES};
+use crate::rules::strategy::{BatchMethod, PickMethod, Space};
 use crate::shard::{Carrier, KeyForm, Opening, Scored, Scoring};
 use crate::task::limits::Limits;
 use crate::{Embeddings, Engine, Greedy, Pick, Points, Result, TargetSampling};
@@ -327,7 +327,10 @@ fn carried<'s>(
     let (task, plan) = (setup.task, setup.plan);
     let pool = task.pool.embeddings();
     let carrier = pool.carrier()?;
-    let is_known = STRATEGIES.iter().any(|entry| entry.name == plan.strategy.name);
+    let strategy = &plan.strategy;
+    // The carrier has the class probabilities of its own rows only.
+    let has_probabilities = || task.probabilities.is_some_and(|given| given.carrier().is_some());
+    let is_known = strategy.is_named && (!strategy.needs_probabilities() || has_probabilities());
     if !(is_known && limits.is_mask() && task.noise_vars.is_none() && task.kernel.is_linear()) {
         return None;
     }
@@ -337,8 +340,9 @@ fn carried<'s>(
     let open = limits.open();
     carrier.scoring(&Opening {
         transform: pool.transform(),
-        strategy: plan.strategy.name,
-        beta: plan.strategy.beta,
+        strategy: strategy.name,
+        are_gradients: strategy.space == Space::Given,
+        beta: strategy.beta,
         noise_var: setup.noise_var,
         seed: plan.seed,
         observed: &observed,

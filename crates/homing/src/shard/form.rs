@@ -28,6 +28,33 @@ pub enum KeyForm {
 }
 
 impl KeyForm {
+    /// All forms, in the order of their numbers.
+    const ALL: [Self; 6] = [
+        KeyForm::Variance,
+        KeyForm::SignalRatio,
+        KeyForm::InformationRatio,
+        KeyForm::ValueRatio,
+        KeyForm::SquaresRatio,
+        KeyForm::Correlation,
+    ];
+
+    /// Returns the number of the form, by which messages and programs for other processors name it.
+    ///
+    /// ```
+    /// use homing::shard::KeyForm;
+    ///
+    /// assert_eq!(KeyForm::numbered(KeyForm::SquaresRatio.number()), Some(KeyForm::SquaresRatio));
+    /// assert_eq!(KeyForm::numbered(6), None);
+    /// ```
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns the form with a number.
+    pub fn numbered(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
     /// Returns whether the key is certainly below `bar`, given bounds on the numbers: the least and the largest variance,
     /// none of them negative, and the most favourable second number. The bounds must be wider than the errors of the
     /// numbers by the rounding of f32, and `bar` lower than the key of interest.
@@ -57,6 +84,18 @@ impl KeyForm {
             KeyForm::SquaresRatio => second.max(0.0) / (var + noise_var),
             KeyForm::Correlation if var > 0.0 => second / var.sqrt(),
             KeyForm::ValueRatio | KeyForm::Correlation => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_has_its_place_as_its_number() {
+        for (at, form) in (0..).zip(KeyForm::ALL) {
+            assert_eq!((form.number(), KeyForm::numbered(at)), (at, Some(form)));
         }
     }
 }

@@ -7,6 +7,8 @@ pub struct Opening<'m> {
     pub transform: super::Transform<'m>,
     /// Name of the strategy.
     pub strategy: &'m str,
+    /// Whether the rows are loss gradients already, for a strategy that otherwise computes them from class probabilities.
+    pub are_gradients: bool,
     /// Exponent of the similarity, for `information-density`.
     pub beta: Option<f64>,
     /// Noise variance ρ².

@@ -7,7 +7,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 
 use homing::remote::{PoolPart, RemotePool, Transport, serve};
-use homing::{Embeddings, Engine, Error, Noise, Plan, STRATEGIES, Selection, Strategy, Task, resume_with, select};
+use homing::rules::MaxDist;
+use homing::{
+    BatchMethod, Embeddings, Engine, Error, Noise, PickMethod, Plan, STRATEGIES, Selection, Strategy, Task,
+    resume_with, select,
+};
 use rand::RngExt;
 
 use crate::engines::{RULES, clustered};
@@ -151,6 +155,7 @@ fn assert_identical(here: &Selection, there: &Selection, what: &str) {
 fn strategies() -> Vec<Strategy> {
     let mut all: Vec<Strategy> = STRATEGIES.iter().map(Strategy::from).collect();
     all.push(Strategy::information_density(2.5).unwrap());
+    all.push("badge".parse::<Strategy>().unwrap().of_given_gradients());
     all
 }
 
@@ -168,6 +173,25 @@ fn the_same_picks_for_every_split_and_rule() {
             });
         }
     }
+}
+
+/// Shards make strategies from their names. One of the same name with another rule, and probabilities that shards lack, stay here.
+#[test]
+fn what_shards_cannot_make_from_a_name_is_computed_here() {
+    let data = Data::new(60, 1500, 8);
+    data.with_both(&[400, 1500], 0, false, |here, there, _| {
+        let own = |batch, method| Strategy::new("cosine", MaxDist, batch, method);
+        let plan = Plan::default().count(6).seed(2);
+        for batch in [BatchMethod::Sequential, BatchMethod::TopB] {
+            let plan = plan.clone().strategy(own(batch, PickMethod::Largest));
+            assert_identical(&run(here, &plan), &run(there, &plan), "a rule of one's own");
+        }
+        for rule in ["badge", "max-entropy", "information-density"] {
+            let plan = plan.clone().strategy(rule.parse().unwrap());
+            let there = (*there).probabilities(here.probabilities);
+            assert_identical(&run(here, &plan), &run(&there, &plan), rule);
+        }
+    });
 }
 
 #[test]

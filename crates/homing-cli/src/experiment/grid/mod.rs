@@ -1,9 +1,12 @@
 //! Figures and tables of fine-tuned networks, as grids of lines, values and seeds.
 
+mod cell_folder;
+mod cluster;
 #[cfg(test)]
 mod mutations;
 mod run;
 mod show;
+mod workers;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use homing_experiment::{ClassTable, Experiment, GridCell, MOST_CELLS, MOST_ROUNDS, ResultTable, cells, draw, names};
 use homing_pool::{Paths, disk, refuse_foreign};
 use homing_train::{RunSpec, lock_file};
@@ -19,7 +23,9 @@ use homing_train::{RunSpec, lock_file};
 use crate::experiment::defaults::Extent;
 use crate::refusal::Options;
 use crate::{finetune, terminal};
-use run::CellFolder;
+use cell_folder::CellFolder;
+use cluster::Cluster;
+use workers::{Processes, Workers};
 
 const RESULTS: &str = "results";
 
@@ -42,6 +48,9 @@ pub struct GridOptions {
     /// Number of cells that run at once, each in its own process; by default, one per core.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_JOBS))]
     jobs: Option<u64>,
+    /// Run the cells on the Ray cluster at this address (`auto` for the one that runs on this machine), each on one of its CPUs.
+    #[arg(long, value_name = "ADDRESS", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "device")]
+    pub ray: Option<String>,
     /// Device: cpu, or in builds with libtorch also torch and cuda:0.
     #[arg(long, default_value = "cpu")]
     device: String,
@@ -110,6 +119,7 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, options: &GridOptions) -> 
     };
     let runs: Vec<(String, RunSpec)> = cells.iter().map(described).collect::<Result<_>>()?;
     let keys = finetune::prepare(&runs).map_err(|error| as_of_finetune(&error))?;
+    let (jobs, mut workers) = workers_of(options)?;
     disk::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
     refuse_foreign(&folder)?;
     let Some(_lock) = lock_file(&folder.join(".lock"), Duration::ZERO)? else {
@@ -133,9 +143,8 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, options: &GridOptions) -> 
         }
         Ok(())
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = options.jobs.map_or(cores, |jobs| jobs as usize);
-    run::run(&folders, experiment.rounds(), jobs, options.quiet, keep_whole_seeds)?;
+    run::run(&folders, experiment.rounds(), jobs, &mut *workers, options.quiet, keep_whole_seeds)?;
+    drop(workers);
     let results = collect(&|_| true)?;
     results.write(&written)?;
     ClassTable::collect(folders.iter().map(|folder| (folder.cell, &*folder.folder)))?
@@ -145,6 +154,17 @@ pub fn run(name: &str, out: Option<&Path>, seed: u64, options: &GridOptions) -> 
     let name = out.join(&experiment.name);
     writeln!(terminal::stdout(), "The results are in {0}.csv and {0}.svg.", name.display())?;
     Ok(())
+}
+
+/// Returns what runs the cells, and how many at once.
+fn workers_of(options: &GridOptions) -> Result<(usize, Box<dyn Workers>)> {
+    let jobs = options.jobs.map(|jobs| jobs as usize);
+    if let Some(address) = &options.ray {
+        let cluster = Cluster::connect(address)?;
+        return Ok((jobs.unwrap_or(cluster.cpus()), Box::new(cluster)));
+    }
+    let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    Ok((jobs, Box::new(Processes::new(jobs))))
 }
 
 /// Phrases an error with the options of `homing finetune`, which are the arguments in the file of an experiment.

@@ -1,78 +1,26 @@
-//! Runs the cells of an experiment, each in its own process that can be interrupted and resumed.
+//! Runs the cells of an experiment, several at once, so that they can be interrupted and resumed.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use homing_experiment::GridCell;
-use homing_pool::{disk, refuse_foreign};
-use homing_train::{RunFolder, RunSpec};
+use anyhow::{Result, bail};
+use homing_pool::disk;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::GridOptions;
-use crate::finetune::process_words;
+use super::cell_folder::CellFolder;
+use super::workers::Workers;
 use crate::interrupt::StopSignal;
 use crate::refusal::Options;
 use crate::terminal::{note, seconds};
 
-/// Time between two checks of the processes.
+/// Time between two looks at the cells.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A cell of an experiment and the folder that it runs in.
-pub struct CellFolder<'a> {
-    pub cell: &'a GridCell,
-    /// The folder, named by the key.
-    pub folder: PathBuf,
-    /// The run that the cell stands for.
-    spec: &'a RunSpec,
-    /// A hash of everything that the result depends on; experiments share cells with the same key.
-    key: String,
-}
-
-impl<'a> CellFolder<'a> {
-    pub fn new(cell: &'a GridCell, spec: &'a RunSpec, key: &str, cells: &Path) -> Self {
-        Self { cell, folder: cells.join(key), spec, key: key.to_owned() }
-    }
-
-    pub fn is_done(&self) -> bool {
-        self.folder.join("results.csv").exists()
-    }
-
-    pub fn rounds(&self) -> usize {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return 0 };
-        let count = |path: PathBuf| fs::read_dir(path.join("rounds")).map_or(0, Iterator::count);
-        entries.flatten().map(|entry| count(entry.path())).sum()
-    }
-
-    fn log(&self) -> PathBuf {
-        self.folder.with_extension("log")
-    }
-
-    /// Starts the cell as a process that ends when the pipe to its standard input is closed, and so with this process at the
-    /// latest, whatever ends it.
-    fn start(&self, threads: usize) -> Result<Child> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["finetune", "--quiet", "--cell", &self.key]);
-        if RunFolder::holds_run(&self.folder) {
-            command.arg("--resume").arg(&self.folder);
-        } else {
-            command.arg("--run").arg(&self.folder).args(process_words(self.spec));
-        }
-        let threads = threads.to_string();
-        command.env("RAYON_NUM_THREADS", &threads).env("OMP_NUM_THREADS", &threads);
-        refuse_foreign(&self.folder)?;
-        refuse_foreign(&self.log())?;
-        let log = File::create(self.log()).with_context(|| format!("{} cannot be written", self.log().display()))?;
-        Ok(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log).spawn()?)
-    }
-}
-
-struct CellProcess<'a> {
+/// A cell that runs.
+struct RunningCell<'a> {
     folder: &'a CellFolder<'a>,
-    child: Child,
     since: Instant,
     bar: ProgressBar,
 }
@@ -83,6 +31,7 @@ pub fn run(
     folders: &[CellFolder<'_>],
     rounds: usize,
     jobs: usize,
+    workers: &mut dyn Workers,
     quiet: bool,
     mut keep: impl FnMut() -> Result<()>,
 ) -> Result<()> {
@@ -95,41 +44,34 @@ pub fn run(
     left.sort_by_key(|folder| folder.cell.seed);
     let board = ProgressDisplay::new(total, rounds, quiet);
     let signal = StopSignal::watch()?;
-    let threads = (std::thread::available_parallelism().map_or(1, usize::from) / jobs).max(1);
-    let mut running: Vec<CellProcess<'_>> = Vec::new();
+    let mut running: Vec<RunningCell<'_>> = Vec::new();
     let (mut done, mut failed) = (total - left.len(), Vec::new());
     let mut waiting = left.into_iter().peekable();
     while waiting.peek().is_some() || !running.is_empty() {
         while running.len() < jobs
             && let Some(folder) = waiting.next()
         {
-            match folder.start(threads) {
-                Ok(child) => running.push(CellProcess { folder, child, since: Instant::now(), bar: board.line() }),
+            match workers.start(folder) {
+                Ok(()) => running.push(RunningCell { folder, since: Instant::now(), bar: board.line() }),
                 Err(error) => failed.push((folder.cell.label(), Options::of::<GridOptions>().sentence(&error))),
             }
         }
-        let mut still = Vec::new();
-        for mut one in running {
-            match one.child.try_wait()? {
-                None => still.push(one),
-                Some(status) => {
-                    one.bar.finish_and_clear();
-                    if status.success() {
-                        done += 1;
-                        board.done(&one, done);
-                        let _ = disk::remove_file(&one.folder.log());
-                        kept = kept.and(keep());
-                    } else {
-                        failed.push((one.folder.cell.label(), last_line(&one.folder.log())));
-                    }
-                }
+        let ended = workers.ended().inspect_err(|_| board.finish())?;
+        for (key, is_done) in ended {
+            let Some(at) = running.iter().position(|one| one.folder.key == key) else { continue };
+            let one = running.remove(at);
+            one.bar.finish_and_clear();
+            if is_done {
+                done += 1;
+                board.done(&one, done);
+                let _ = disk::remove_file(&one.folder.log());
+                kept = kept.and(keep());
+            } else {
+                failed.push((one.folder.cell.label(), one.folder.failure()));
             }
         }
-        running = still;
         if signal.has_come() {
-            for one in &mut running {
-                let _ = one.child.kill().and_then(|()| one.child.wait());
-            }
+            workers.end();
             board.finish();
             signal.leave(&format!("{done} of {total} cells are done; the same command continues with the rest"));
         }
@@ -142,13 +84,6 @@ pub fn run(
         [] => Ok(()),
         [(label, why), ..] => bail!("{} of {total} cells failed; {label}: {why}", failed.len()),
     }
-}
-
-fn last_line(log: &Path) -> String {
-    let text = fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().last().unwrap_or("another process ended it; run the experiment again to continue");
-    line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
 /// The live display: overall progress, and a line per running cell. If standard error is not a terminal, it is a line per
@@ -177,7 +112,7 @@ impl ProgressDisplay {
         bar
     }
 
-    fn update(&self, done: usize, running: &[CellProcess<'_>], rounds: usize) {
+    fn update(&self, done: usize, running: &[RunningCell<'_>], rounds: usize) {
         if !self.watched {
             return;
         }
@@ -191,7 +126,7 @@ impl ProgressDisplay {
         self.top.set_position(sum as u64);
     }
 
-    fn done(&self, one: &CellProcess<'_>, done: usize) {
+    fn done(&self, one: &RunningCell<'_>, done: usize) {
         if !self.watched && !self.quiet {
             let time = seconds(one.since.elapsed());
             note(format_args!("{done}/{} {}: {time}", self.total, one.folder.cell.label()));

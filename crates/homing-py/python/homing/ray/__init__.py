@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 try:
     import ray as _ray
-    import ray.data as _ray_data
 except ImportError as error:
     raise ImportError(f"homing.ray needs Ray ({error}); pip install 'homing[ray]'") from None
 

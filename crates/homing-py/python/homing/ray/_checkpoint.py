@@ -37,6 +37,12 @@ class Checkpoint:
             )
         self.picks = picks
 
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.write()
+
     def add(self, rank: int, row: int, score: float) -> None:
         """Adds a pick, and writes the file if that is due."""
         if self.picks[rank - 1 : rank] == [(row, score)]:

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 import ray
-import ray.data
 from homing import _inputs
 from homing._homing import Data
 from homing._inputs import Embeddings, Rows
+from homing._nearest import Found, join
 from homing._selection import Selection
 from homing._settings import Options, check, split
 from homing._task import TaskData, inputs_for
@@ -162,56 +162,50 @@ class Pool:
         """Chooses rows as :func:`homing.select` does, and the same ones.
 
         The picks so far are kept in the file `checkpoint`. If the program dies and the same call is made again, it continues
-        from there.
+        from there; functions as `progress` or `stop` are called with all picks again.
         """
         check("a selection on a cluster", options, Options, _ELSEWHERE)
         inputs, settings = split(options)
         settings = {"n": n, "rule": rule, "noise_std": noise_std, **settings}
-        is_fetched = self._is_fetched(options)
+        kernel = options.get("kernel")
+        if kernel is not None and not isinstance(kernel, str):
+            raise TypeError("a pool on a cluster has embeddings; give the name of a kernel, not a matrix")
         if checkpoint is not None and not self.files:
             why = "a checkpoint needs a pool of files, because a dataset may come back in another order"
             raise ValueError(f"{why}; write it with write_parquet first, or leave `checkpoint` out")
-        kept = None if checkpoint is None else Checkpoint(checkpoint, self._identity(targets, observed, inputs, settings))
 
         def work(on_main: Callable[[Callable[[], Any]], Any]) -> Selection:
             data = self._data()
             given: dict[str, Any] = {**inputs}
             if self._classes:
                 given["probabilities"] = self._data(True)
-            if is_fetched:
-                fetched = Data.array(data.to_numpy() if self._is_single else data.to_numpy64())
-                if self._classes:
-                    given["probabilities"] = Data.array(given["probabilities"].to_numpy64())
+            told = _told(settings, on_main)
             try:
-                pool = fetched if is_fetched else data
-                task = TaskData(pool, targets, observed, inputs_for(noise_std, given))
-                told = _told(settings, on_main)
-                if kept is None:
+                task = TaskData(data, targets, observed, inputs_for(noise_std, given))
+                if self._is_fetched(task.task.kernel(_inputs.whole(n, "n", 1)), options):
+                    task = self._fetched(data, targets, observed, inputs_for(noise_std, given))
+                if checkpoint is None:
                     return task.select(told)
-                return task.select(told, kept.picks, lambda pick: kept.add(pick.rank, pick.row, pick.score))
+                with Checkpoint(checkpoint, self._identity(targets, observed, inputs, settings)) as kept:
+                    return task.select(told, kept.picks, lambda pick: kept.add(pick.rank, pick.row, pick.score))
             except ValueError as error:
                 if data.bad_row is None:
                     raise
                 raise ValueError(self._about(data.bad_row)) from error
 
-        try:
-            selection = self._actors.during(work)
-        finally:
-            if kept is not None:
-                kept.write()
-        return self._named(selection)
+        return self._named(self._actors.during(work))
 
-    def _is_fetched(self, options: Any) -> bool:
+    def _fetched(self, data: Data, targets: Any, observed: Any, inputs: Any) -> TaskData:
+        """Returns a task whose rows are fetched."""
+        inputs = {**inputs}
+        if self._classes:
+            inputs["probabilities"] = Data.array(inputs["probabilities"].to_numpy64())
+        return TaskData(Data.array(data.to_numpy() if self._is_single else data.to_numpy64()), targets, observed, inputs)
+
+    def _is_fetched(self, kernel: str, options: Any) -> bool:
         """Whether all rows are fetched first, because the shards cannot compute what is asked."""
-        kernel, greedy = options.get("kernel"), options.get("greedy", "exact")
-        if kernel is not None and not isinstance(kernel, str):
-            raise TypeError("a pool on a cluster has embeddings; give the name of a kernel, not a matrix")
-        is_plain = isinstance(greedy, str) and greedy == "exact"
-        usual = kernel is None and self.dim < 100 and self.rows <= 200_000
         needed = [name for name in _FETCHING if options.get(name) is not None and options[name] is not False]
-        if usual and is_plain:
-            return True
-        is_other = (kernel is not None and kernel != "linear") and is_plain
+        is_other = kernel != "linear" and options.get("greedy", "exact") == "exact"
         if not (is_other or needed):
             return False
         if self.rows * self.dim > _FETCHED:
@@ -224,11 +218,15 @@ class Pool:
         return True
 
     def _identity(self, *settings: Any) -> Any:
-        """Returns what two selections with the same picks have in common."""
+        """Returns what two selections with the same picks have in common.
+
+        Functions are no part of it: `progress` and `stop` are called with all picks again, in each run of the program.
+        """
 
         def plain(value: Any) -> Any:
             if isinstance(value, dict):
-                return sorted((name, plain(one)) for name, one in value.items() if name not in ("progress", "threads"))
+                kept = {name: one for name, one in value.items() if name not in ("progress", "threads") and not callable(one)}
+                return sorted((name, plain(one)) for name, one in kept.items())
             if value is None or isinstance(value, (str, int, float, bool, os.PathLike)):
                 return str(value)
             array = np.asarray(getattr(value, "indices", value))
@@ -239,17 +237,17 @@ class Pool:
         files = [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
         return (self.rows, self.dim, files, [plain(one) for one in settings])
 
-    def _about(self, row: int) -> str:
-        """Returns the sentence about a row that is not finite, with its file."""
+    def _about(self, row: int, what: str = "not finite") -> str:
+        """Returns the sentence about a row with a value that is `what`, with its file."""
         start = 0
         for parts in self._pieces:
             for piece in parts:
                 count = piece.stop - piece.start
                 if start <= row < start + count:
                     place = f"row {row - start + piece.start} of {_name(piece.source)}"
-                    return f"{place} (row {row} of the pool) holds a value that is not finite; remove or repair it"
+                    return f"{place} (row {row} of the pool) holds a value that is {what}; remove or repair it"
                 start += count
-        return f"row {row} of the pool holds a value that is not finite; remove or repair it"
+        return f"row {row} of the pool holds a value that is {what}; remove or repair it"
 
     def _named(self, selection: Selection) -> Selection:
         """Gives a selection the ids of its rows."""
@@ -279,6 +277,8 @@ class Pool:
     def dataset(self, selection: Selection) -> ray.data.Dataset:
         """Returns the chosen rows with their columns, and in front of these ``rank``, ``row``, ``score``, ``information`` and
         ``variance_left``. A column of the pool whose name is taken gets the suffix ``_pool``."""
+        from ray.data import from_items
+
         own: dict[str, Any] = {"rank": range(1, len(selection) + 1), "row": selection.indices.tolist()}
         own |= {"score": selection.scores.tolist(), "information": selection.information.tolist()}
         if selection.variance_left is not None:
@@ -289,23 +289,18 @@ class Pool:
             for name, value in values.items():
                 record[f"{name}_pool" if name in own else name] = value
             records.append(record)
-        return ray.data.from_items(records)
+        return from_items(records)
 
-    def nearest(
-        self, query: npt.NDArray[np.float32], count: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found:
         """Returns the `count` rows with the largest inner products with a query: these, the rows' numbers, and the rows."""
         numbers = [number for number, rows in enumerate(self.counts) if rows]
         answers = self._actors.call(numbers, "nearest", query, count)
         for answer in answers:
             if isinstance(answer, str):
                 raise ValueError(answer)
-        near, rows, vectors = (np.concatenate(parts) for parts in zip(*answers))
-        lost = np.flatnonzero(~np.isfinite(near))
-        if len(lost):
-            raise ValueError(self._about(int(rows[lost].min())))
-        best = np.lexsort((rows, -near))[:count]
-        return near[best], rows[best], np.ascontiguousarray(vectors[best])
+            if isinstance(answer, int):
+                raise ValueError(self._about(answer, "not finite or too large"))
+        return join(answers, count)
 
 
 def _name(source: Any) -> str:

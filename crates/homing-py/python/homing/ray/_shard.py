@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy.typing as npt
 
 from homing import _inputs
 from homing._homing import Data, PoolPart
+from homing._nearest import Found, LostRow, scan
 from homing._pool_table import PoolTable
 
-_BLOCK = 1 << 26
-"""How many numbers a search multiplies at once."""
+_BLOCK = 1 << 22
+"""How many numbers a search reads at once."""
 
 
 @dataclass(frozen=True)
@@ -155,22 +157,21 @@ class Shard:
                 values[place] = record
         return values
 
-    def nearest(self, query: npt.NDArray[np.float32], count: int) -> tuple[Any, ...] | str:
-        """Returns the rows with the largest inner products with a query: these, the rows' numbers, and the rows."""
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found | int | str:
+        """Returns the rows with the largest inner products with a query; or one whose product is not finite, or why there are none."""
         if self.error:
             return self.error
-        near, rows, start = [], [], self.first
+        try:
+            return scan(self._blocks(), query, count)
+        except LostRow as lost:
+            return lost.row
+
+    def _blocks(self) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+        """Reads the rows in blocks, each with the number of its first row."""
+        first = self.first
         for (_, data, _), piece in zip(self.opened, self.pieces):
-            array = data.to_numpy()[piece.start : piece.stop]
             step = max(1, _BLOCK // data.dim)
-            with np.errstate(over="ignore", invalid="ignore"):
-                blocks = [array[at : at + step] @ query for at in range(0, len(array), step)]
-            products = np.concatenate(blocks).astype(np.float32, copy=False)
-            best = np.lexsort((np.arange(len(products)), -products))[:count]
-            near.append(products[best])
-            rows.append((best + start, array[best]))
-            start += len(array)
-        all_near = np.concatenate(near)
-        numbers, vectors = (np.concatenate(parts) for parts in zip(*rows))
-        best = np.lexsort((numbers, -all_near))[:count]
-        return all_near[best], numbers[best].astype(np.int64), np.ascontiguousarray(vectors[best])
+            for start in range(piece.start, piece.stop, step):
+                block = data.to_numpy(start, min(start + step, piece.stop))
+                yield first, block
+                first += len(block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,12 @@ def _rows_of_file(path: str, reading: Reading) -> int:
     return reading.open(path)[1].rows
 
 
+def _is_dataset(rows: Any) -> bool:
+    """Whether this is a Dataset. Whoever has one has loaded the module, which takes each actor over half a second."""
+    data = sys.modules.get("ray.data")
+    return data is not None and isinstance(rows, data.Dataset)
+
+
 def _rows_of_block(table: Any) -> int:
     return int(table.num_rows)
 
@@ -50,8 +57,10 @@ def _unsliced(error: BaseException) -> Exception:
 
 def pieces(rows: Any, reading: Reading) -> list[Piece]:
     """Returns all files of a pool, or all blocks of a dataset, in the order of their rows."""
-    if isinstance(rows, ray.data.Dataset):
-        context = ray.data.DataContext.get_current()
+    if _is_dataset(rows):
+        from ray.data import DataContext
+
+        context = DataContext.get_current()
         kept = context.execution_options.preserve_order
         context.execution_options.preserve_order = True
         try:
