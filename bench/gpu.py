@@ -45,23 +45,27 @@ def command(folder):
         return [line.split(",")[1] for line in run.stdout.splitlines()[1:]], notes, time.perf_counter() - start
 
     for name in ("pool", "half"):
-        for options in ([], ["--rule", "vtl"], ["--center=false", "--normalize=false"], ["--rule", "ctl", "--noise-std", "0.3"]):
+        for options in ([], ["--rule", "vtl"], ["--center=false", "--normalize=false"], ["--rule", "ctl", "--noise-std", "0.3"],
+                        ["--rule", "cosine"], ["--rule", "nearest-each"], ["--rule", "itl-top-b"]):
             here, _, seconds = picks(name, *options)
             there, notes, on_device = picks(name, *options, "--device", "cuda:0")
             same(f"homing select {name}.npy {' '.join(options)} ({seconds:.2f} s, with --device cuda:0 {on_device:.2f} s; {' '.join(notes)})", here, there)
     same("--device auto", picks("pool")[0], picks("pool", "--device", "auto")[0])
-    _, notes, _ = picks("pool", "--device", "cuda:0", "--rule", "nearest-each")
+    _, notes, _ = picks("pool", "--device", "cuda:0", "--rule", "max-dist")
     print("a rule of the CPU:", *notes)
-    wrong = subprocess.run([COMMAND, "select", str(folder / "pool.npy"), "--rule", "undirected-itl", "--device", "cuda:9"], capture_output=True, text=True)
+    same("a rule of the CPU says so", ["was not used" in note for note in notes], [True])
+    wrong = subprocess.run([COMMAND, "select", str(folder / "pool.npy"), "--rule", "undirected-itl", "-n", "5", "--device", "cuda:9"], capture_output=True, text=True)
     print("a wrong name:", wrong.stderr.strip())
-    same("a wrong name is refused", [wrong.returncode != 0, len(wrong.stderr.strip().splitlines())], [True, 1])
+    said = wrong.stderr.strip()
+    same("a wrong name is refused", [wrong.returncode != 0, len(said.splitlines()), "there is no device cuda:9" in said], [True, 1, True])
 
 
 def python():
     pool, targets = rows_of(3, 60_000, 192), rows_of(4, 12, 192)
     rules = ["itl", "itl-exact", "vtl", "ctl", "undirected-itl", "uncertainty"]
-    for rule in rules:
-        own = None if rule in ("undirected-itl", "uncertainty") else targets
+    top = ["itl-top-b", "itl-exact-top-b", "itl-value-top-b", "ctl-top-b", "vtl-top-b", "undirected-itl-top-b", "uncertainty-top-b"]
+    for rule in [*rules, *top, "cosine", "nearest-each"]:
+        own = None if rule.startswith(("undirected-itl", "uncertainty")) else targets
         here = homing.select(pool, own, 40, rule)
         there = homing.select(pool, own, 40, rule, device="cuda:0")
         same(f"homing.select({rule}, device='cuda:0')", here.indices, there.indices)
@@ -73,7 +77,7 @@ def python():
     same("homing.Selector(device='cuda:0')", *batches)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        homing.select(pool, targets, 3, "nearest-each", device="cuda:0")
+        homing.select(pool, targets, 3, "max-dist", device="cuda:0")
     same("a rule of the CPU says so", ["was not used" in str(w.message) for w in caught], [True])
     try:
         homing.select(pool, targets, 3, device="cuda:9")
@@ -87,7 +91,7 @@ def python():
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         tensor = torch.tensor(pool).to(dtype)
         for options in ({}, {"noise_std": 0.4}):
-            for rule in ("itl", "vtl", "ctl"):
+            for rule in ("itl", "vtl", "ctl", "cosine"):
                 here = homing.select(tensor, targets, 40, rule, **options)
                 there = homing.select(tensor.cuda(), torch.tensor(targets).cuda(), 40, rule, **options)
                 same(f"a tensor in {dtype} on the GPU, {rule}, {options}", here.indices, there.indices)

@@ -245,7 +245,7 @@ impl Options {
     fn device_words(&self, remedy: homing_cuda::Remedy) -> String {
         use homing_cuda::Remedy as Cuda;
         let by_options = match remedy {
-            Cuda::NameDevice => "write `--device cuda:0` or, for several, `--device cuda:0,1`",
+            Cuda::NameDevice => "write `--device cuda:0` (`cuda:0,1` for several), `--device auto` or `--device cpu`",
             Cuda::UseCpu => "leave `--device` out to select on the CPU",
             Cuda::InstallDriverOrUseCpu => "install one, or leave `--device` out to select on the CPU",
             Cuda::InstallCudaOrUseCpu => {

@@ -192,7 +192,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
     let kernel = files.kernel(&arguments.model, plan.count)?;
     let mut task = files.task(&arguments.model, &*kernel)?;
     task.costs = files.pool_file.pool.costs();
-    let carried = Carried::new(&arguments.device, &task, &plan, None)?;
+    let carried = Carried::new(&arguments.device, &task, &plan, None, homing_pool::memory_allowed())?;
     let uploading = start.elapsed().saturating_sub(reading);
     let bar = Bar::new(plan.count, arguments.quiet);
     let start = Instant::now();
@@ -228,6 +228,10 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
 /// Returns a sentence about where the selection ran, if a device was requested.
 fn device_note(carried: &Carried, uploading: Duration) -> Option<String> {
     match carried {
+        Carried::On { device, pool } if pool.is_lent() => Some(format!(
+            "The pool is larger than the memory of {device}, so every pass read it from this machine's memory; copying it there took {:.2} s.",
+            uploading.as_secs_f64()
+        )),
         Carried::On { device, .. } => {
             Some(format!("The passes ran on {device}; the upload took {:.2} s.", uploading.as_secs_f64()))
         }

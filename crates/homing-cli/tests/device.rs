@@ -11,7 +11,7 @@ fn wrong_names_are_refused_with_the_names_that_are_right() {
     let folder = Folder::new();
     for name in ["gpu", "cuda:x", "cuda:0,0", "cuda:-1", "0"] {
         let problem = format!("\"{name}\" is not a device");
-        let remedy = "write `--device cuda:0` or, for several, `--device cuda:0,1`";
+        let remedy = "write `--device cuda:0` (`cuda:0,1` for several), `--device auto` or `--device cpu`";
         folder.refuses(&format!("{SELECT} --device={name}"), &[&problem, remedy]);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::result::memcpy_dtoh_async;
+use cudarc::driver::result::{memcpy_dtoh_async, memcpy_htod_async};
+use cudarc::driver::sys::CU_MEMHOSTALLOC_DEVICEMAP;
 use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZeroBits};
 
 use crate::real::Real;
@@ -74,25 +75,67 @@ pub(crate) enum Values {
     Own(Buffer<u8>),
     /// Memory of somebody else, from an address on.
     Borrowed(Arc<Device>, u64),
+    /// Memory of the machine, which the device reads across the bus.
+    Lent(Lent),
 }
 
 impl Values {
-    /// Returns the address of a byte.
+    /// Returns the address of a byte, at which the device reads it.
     pub fn at(&self, byte: usize) -> u64 {
         match self {
             Values::Own(buffer) => buffer.at(byte),
             Values::Borrowed(_, address) => address + byte as u64,
+            Values::Lent(lent) => lent.address + byte as u64,
         }
     }
 
     /// Copies bytes from a position to memory.
-    #[allow(unsafe_code, reason = "borrowed memory is an address")]
     pub fn read_at(&self, at: usize, out: &mut [u8]) -> Result<()> {
-        let (Values::Own(Buffer { device, .. }) | Values::Borrowed(device, _)) = self;
-        // SAFETY: the memory holds whole rows, of which callers read those of the part, and the copy ends before `out` does.
-        unsafe { memcpy_dtoh_async(out, self.at(at), device.stream.cu_stream()) }?;
-        device.stream.synchronize()?;
-        Ok(())
+        match self {
+            Values::Own(Buffer { device, .. }) | Values::Borrowed(device, _) => read_address(device, self.at(at), out),
+            Values::Lent(lent) => {
+                out.copy_from_slice(&lent.memory.as_slice()?[at..at + out.len()]);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Copies numbers from an address on a device to memory.
+#[allow(unsafe_code, reason = "an address says nothing about what is there")]
+pub(crate) fn read_address<T: DeviceRepr>(device: &Arc<Device>, address: u64, out: &mut [T]) -> Result<()> {
+    // SAFETY: callers name memory that holds at least as many numbers, and the copy ends before `out` does.
+    unsafe { memcpy_dtoh_async(out, address, device.stream.cu_stream()) }?;
+    device.stream.synchronize()?;
+    Ok(())
+}
+
+/// Memory of the machine that stays where it is, so that a device can read it.
+pub(crate) struct Lent {
+    device: Arc<Device>,
+    memory: PinnedHostSlice<u8>,
+    /// Devices with unified addresses read it at the address that it has for the CPU.
+    address: u64,
+}
+
+impl Lent {
+    /// Returns memory that `write` fills.
+    #[allow(unsafe_code, reason = "memory that the device reads is not initialised")]
+    pub fn new(device: &Arc<Device>, len: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Self> {
+        // SAFETY: every byte is a valid u8, and `write` writes all that are read.
+        let mut memory = unsafe { device.context.alloc_pinned_with_flags(len.max(1), CU_MEMHOSTALLOC_DEVICEMAP) }?;
+        write(&mut memory.as_mut_slice()?[..len])?;
+        let address = memory.as_ptr()? as u64;
+        Ok(Self { device: device.clone(), memory, address })
+    }
+
+    /// Sends bytes to the start of a buffer, and returns its address.
+    #[allow(unsafe_code, reason = "the copy goes to an address")]
+    pub fn send(&self, bytes: std::ops::Range<usize>, to: &mut Buffer<u8>) -> Result<u64> {
+        let to = to.reserve(bytes.len())?;
+        // SAFETY: the buffer was made as large as the range, and the memory that is read stays as long as the part exists.
+        unsafe { memcpy_htod_async(to, &self.memory.as_slice()?[bytes], self.device.stream.cu_stream()) }?;
+        Ok(to)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use homing::{Embeddings, Greedy, Plan, Points, RowSource, StoredValues, Task};
 
-use crate::{Device, DevicePool, Result};
+use crate::{Device, DevicePool, Error, Result};
 
 /// Smallest pool that `auto` uploads, in bytes. Opening a device takes as long as choosing from a smaller one.
 const WORTHWHILE: usize = 1 << 30;
@@ -72,7 +72,8 @@ pub enum Carried {
 
 impl Carried {
     /// Uploads the pool of a task if the named device can run the selection: `cpu`, `cuda:0`, `cuda:0,1` for two, or `auto`.
-    /// `kept` is the pool that an earlier call has uploaded to that device.
+    /// `kept` is the pool that an earlier call has uploaded to that device. A pool that is larger than the memory of the devices
+    /// stays in that of the machine, of which it may take `room` bytes, if that is known (see [`DevicePool::lend`]).
     ///
     /// ```
     /// use homing::{Embeddings, Plan, Task};
@@ -80,11 +81,17 @@ impl Carried {
     ///
     /// let (pool, targets) = ([1.0f64, 0.0, 0.9, 0.1], [0.8f64, 0.3]);
     /// let task = Task::new(Embeddings::new(&pool, 2)?, Embeddings::new(&targets, 2)?);
-    /// assert!(matches!(Carried::new("cpu", &task, &Plan::default(), None)?, Carried::Cpu));
-    /// assert!(matches!(Carried::new("auto", &task, &Plan::default(), None)?, Carried::Cpu));
+    /// assert!(matches!(Carried::new("cpu", &task, &Plan::default(), None, None)?, Carried::Cpu));
+    /// assert!(matches!(Carried::new("auto", &task, &Plan::default(), None, None)?, Carried::Cpu));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(device: &str, task: &Task<'_>, plan: &Plan, kept: Option<&Arc<DevicePool>>) -> Result<Self> {
+    pub fn new(
+        device: &str,
+        task: &Task<'_>,
+        plan: &Plan,
+        kept: Option<&Arc<DevicePool>>,
+        room: Option<u64>,
+    ) -> Result<Self> {
         if device == "cpu" {
             return Ok(Self::Cpu);
         }
@@ -101,7 +108,7 @@ impl Carried {
         Ok(match (found, kept) {
             (Err(reason), _) => Self::Refused { device, reason },
             (Ok(_), Some(kept)) => Self::On { device, pool: kept.clone() },
-            (Ok(pool), None) => Self::On { device, pool: Arc::new(DevicePool::upload(pool, &devices)?) },
+            (Ok(pool), None) => Self::On { device, pool: Arc::new(upload_or_lend(pool, &devices, room)?) },
         })
     }
 
@@ -127,6 +134,14 @@ fn upload(pool: Embeddings<'_>, device: &str) -> Result<Arc<DevicePool>> {
     Ok(Arc::new(DevicePool::upload(pool, &Device::open_named(device)?)?))
 }
 
+/// Uploads a pool, or lends it to the devices if their memory is too small.
+fn upload_or_lend(pool: Embeddings<'_>, devices: &[Arc<Device>], room: Option<u64>) -> Result<DevicePool> {
+    match DevicePool::upload(pool, devices) {
+        Err(Error::Memory { .. }) => DevicePool::lend(pool, devices, room),
+        made => made,
+    }
+}
+
 fn bytes(pool: Embeddings<'_>) -> usize {
     let size = match pool.values() {
         StoredValues::F16(_) | StoredValues::Bf16(_) => 2,
@@ -140,7 +155,6 @@ mod tests {
     use homing::Noise;
 
     use super::*;
-    use crate::Error;
 
     #[test]
     fn what_a_device_cannot_run_is_said() {
@@ -149,8 +163,14 @@ mod tests {
         let task = Task::new(single, single);
         let plan = |rule: &str| Plan::default().strategy(rule.parse().unwrap()).noise(Noise::Std(1.0));
         let why = |task: &Task<'_>, plan: &Plan| runs_on_devices(task, plan).err();
-        assert_eq!(why(&task, &plan("itl")), None);
-        assert_eq!(why(&task, &plan("nearest-each")), Some(CpuOnly::Rule));
+        for rule in ["itl", "ctl", "itl-top-b", "uncertainty-top-b", "cosine", "nearest-each"] {
+            assert_eq!(why(&task, &plan(rule)), None, "{rule}");
+        }
+        for rule in
+            ["max-dist", "k-means++", "badge", "information-density", "max-entropy", "least-confidence", "random"]
+        {
+            assert_eq!(why(&task, &plan(rule)), Some(CpuOnly::Rule), "{rule}");
+        }
         assert_eq!(why(&Task::new(double, double), &plan("itl")), Some(CpuOnly::Format));
         let mut noisy = task;
         noisy.noise_vars = Some(&[1.0, 2.0]);
@@ -166,7 +186,7 @@ mod tests {
     fn a_wrong_name_is_refused_before_anything_is_uploaded() {
         let values = [1.0f32, 0.0, 0.9, 0.1];
         let pool = Embeddings::new(&values, 2).unwrap();
-        let error = Carried::new("gpu", &Task::new(pool, pool), &Plan::default(), None).unwrap_err();
+        let error = Carried::new("gpu", &Task::new(pool, pool), &Plan::default(), None, None).unwrap_err();
         assert_eq!(error, Error::Name("gpu".to_owned()));
     }
 }

@@ -41,6 +41,13 @@ pub enum Error {
         /// Bytes that are free.
         free: usize,
     },
+    /// The pool is larger than the device's memory, and the machine has too little for it to be read from there.
+    HostMemory {
+        /// Bytes that are needed.
+        needed: usize,
+        /// Bytes of the machine's memory that may be used.
+        free: usize,
+    },
     /// Another program took the memory that was free a moment before.
     OutOfMemory,
     /// The pool's numbers cannot be held on a device without loss, because they are in f64.
@@ -119,6 +126,13 @@ impl fmt::Display for Error {
                 let (needed, free) = (gib(needed), gib(free));
                 write!(f, "the pool needs {needed:.1} GiB of device memory, and {free:.1} GiB are free")?;
             }
+            Error::HostMemory { needed, free } => {
+                let (needed, free) = (gib(needed), gib(free));
+                write!(
+                    f,
+                    "the pool needs {needed:.1} GiB, more than the device has free, and only {free:.1} GiB of the machine's memory may hold it instead"
+                )?;
+            }
             Error::OutOfMemory => f.write_str("the device has run out of memory")?,
             Error::Inexact => {
                 f.write_str("a device holds f32, f16 or bf16 as they are stored, but this pool is in f64")?;
@@ -144,7 +158,9 @@ impl Error {
             Error::NoLibrary(Library::Cublas | Library::Nvrtc) => Remedy::InstallCudaOrUseCpu,
             Error::NoDevice { count: 0, .. } => Remedy::UseCpu,
             Error::Name(_) | Error::NoDevice { .. } => Remedy::NameDevice,
-            Error::Memory { .. } | Error::OutOfMemory | Error::TooManyRows(_) => Remedy::UseMoreDevicesOrUseCpu,
+            Error::Memory { .. } | Error::HostMemory { .. } | Error::OutOfMemory | Error::TooManyRows(_) => {
+                Remedy::UseMoreDevicesOrUseCpu
+            }
             Error::Inexact => Remedy::StoreInF32OrUseCpu,
             Error::Compile(_) => Remedy::UpdateOrUseCpu,
             Error::Failed(_) => Remedy::RetryOrUseCpu,
@@ -172,6 +188,7 @@ impl Error {
             Error::NoDevice { index: 1, count: 1 },
             Error::NoDevice { index: 7, count: 2 },
             Error::Memory { needed: 3 << 30, free: 1 << 30 },
+            Error::HostMemory { needed: 300 << 30, free: 100 << 30 },
             Error::OutOfMemory,
             Error::Inexact,
             Error::TooManyRows(1 << 33),

@@ -9,8 +9,9 @@ use homing::shard::{BLOCK, Carrier, Shard, ShardSetup, Survey, Transform};
 use homing::{Embeddings, RowSource, StoredValues};
 use rayon::prelude::*;
 
-use crate::buffer::{Buffer, Staging, Values};
+use crate::buffer::{Buffer, Lent, Staging, Values};
 use crate::device::{launch, per_block, through_all};
+use crate::products::Products;
 use crate::rows::{Prepared, Rows, Sizes};
 use crate::shard::DeviceShard;
 use crate::{Device, Error, Result};
@@ -21,8 +22,9 @@ const UPLOAD: usize = 64 << 20;
 /// Number of bytes that one thread copies at a time.
 const COPY: usize = 1 << 20;
 
-/// Size of the numbers of a row in a selection, which takes a GiB for blocks in addition.
+/// Size of the numbers of a row in a selection, and of the blocks that it takes in addition.
 const NUMBERS: usize = 80;
+const ROOM: usize = 1 << 30;
 
 /// Number of rows that were read one by one and are kept, because a pick is read several times.
 const KEPT_ROWS: usize = 4096;
@@ -40,6 +42,17 @@ pub enum Format {
 }
 
 impl Format {
+    /// Returns the format in which a device holds a pool.
+    fn of(pool: Embeddings<'_>) -> Result<Self> {
+        match pool.values() {
+            StoredValues::F32(_) => Ok(Format::F32),
+            StoredValues::F16(_) => Ok(Format::F16),
+            StoredValues::Bf16(_) => Ok(Format::Bf16),
+            StoredValues::Source(source) if source.fits_f32() => Ok(Format::F32),
+            _ => Err(Error::Inexact),
+        }
+    }
+
     pub(crate) fn size(self) -> usize {
         if self == Format::F32 { 4 } else { 2 }
     }
@@ -110,13 +123,7 @@ impl DevicePool {
     /// Uploads the numbers of a pool as they are stored, in f32, f16 or bf16. Whatever is done to rows when they are read is
     /// up to the selection (see [`Embeddings::of_copy`]).
     pub fn upload(pool: Embeddings<'_>, devices: &[Arc<Device>]) -> Result<Self> {
-        let format = match pool.values() {
-            StoredValues::F32(_) => Format::F32,
-            StoredValues::F16(_) => Format::F16,
-            StoredValues::Bf16(_) => Format::Bf16,
-            StoredValues::Source(source) if source.fits_f32() => Format::F32,
-            _ => return Err(Error::Inexact),
-        };
+        let format = Format::of(pool)?;
         let (dim, size) = (pool.dim(), format.size());
         Self::fill((pool.rows(), dim), format, devices, |device, own, values| {
             let mut staging = Staging::new(device)?;
@@ -129,6 +136,49 @@ impl DevicePool {
             }
             pool.check_read().map_err(|error| Error::Pool(error.to_string()))
         })
+    }
+
+    /// Copies the numbers of a pool to memory of this machine that the devices read in every pass, block by block, for a pool
+    /// that is larger than their own memory. A pass then takes as long as the bus does. `room` is the memory that the copy may
+    /// take, in bytes, if it is known.
+    pub fn lend(pool: Embeddings<'_>, devices: &[Arc<Device>], room: Option<u64>) -> Result<Self> {
+        let format = Format::of(pool)?;
+        let (rows, dim, size) = (pool.rows(), pool.dim(), format.size());
+        let needed = rows * dim * size;
+        if let Some(free) = room.map(|room| room as usize).filter(|&free| free < needed) {
+            return Err(Error::HostMemory { needed, free });
+        }
+        let part = |(own, device): (Range<usize>, &Arc<Device>)| {
+            device.check_room(own.len() * NUMBERS + ROOM)?;
+            let lent = Lent::new(device, own.len() * dim * size, |memory| {
+                let step = (UPLOAD / size / dim).max(1);
+                for (block, rows) in memory.chunks_mut(step * dim * size).zip(own.clone().step_by(step)) {
+                    copy_bytes(pool.values(), rows * dim..rows * dim + block.len() / size, block);
+                }
+                pool.check_read().map_err(|error| Error::Pool(error.to_string()))
+            });
+            Part::new(device, own, Values::Lent(lent?), dim, format)
+        };
+        let parts = shares(rows, devices.len()).zip(devices).map(part).collect::<Result<_>>()?;
+        Ok(Self::new(parts, (rows, dim), format))
+    }
+
+    /// Returns whether the devices read the rows across the bus (see [`DevicePool::lend`]).
+    pub fn is_lent(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.values, Values::Lent(_)))
+    }
+
+    /// Returns the product of every row, as it is stored, with a vector, in nearly the precision of f32.
+    pub fn products(&self, vector: &[f64]) -> Result<Vec<f32>> {
+        assert_eq!(vector.len(), self.dim, "the vector is as long as a row");
+        let mut all = vec![0.0; self.rows];
+        for part in self.parts.iter().filter(|part| !part.rows.is_empty()) {
+            let _turn = part.device.take_turn()?;
+            let mut products = Products::<f32>::new(&part.device, self.dim, part.values.at(0));
+            products.set([vector])?;
+            products.read_all(&Rows::stored(part, self.dim, self.format), &mut all[part.rows.clone()])?;
+        }
+        Ok(all)
     }
 
     /// Views rows that are in the memory of a device already, in C order.
@@ -174,17 +224,14 @@ impl DevicePool {
         devices: &[Arc<Device>],
         write: impl Fn(&Arc<Device>, &Range<usize>, &mut Buffer<u8>) -> Result<()>,
     ) -> Result<Self> {
-        // Parts end where blocks do, so that sums over blocks do not depend on the number of devices.
-        let share = rows.div_ceil(devices.len().max(1)).next_multiple_of(BLOCK);
-        let part = |(i, device): (usize, &Arc<Device>)| {
-            let own = (i * share).min(rows)..((i + 1) * share).min(rows);
+        let part = |(own, device): (Range<usize>, &Arc<Device>)| {
             let bytes = own.len() * dim * format.size();
-            device.check_room(bytes + own.len() * NUMBERS + (1 << 30))?;
+            device.check_room(bytes + own.len() * NUMBERS + ROOM)?;
             let mut values = Buffer::zeros(device, bytes)?;
             write(device, &own, &mut values)?;
             Part::new(device, own, Values::Own(values), dim, format)
         };
-        let parts = devices.iter().enumerate().map(part).collect::<Result<_>>()?;
+        let parts = shares(rows, devices.len()).zip(devices).map(part).collect::<Result<_>>()?;
         Ok(Self::new(parts, (rows, dim), format))
     }
 
@@ -278,6 +325,13 @@ impl DevicePool {
             kept.insert(row, values.into());
         }
     }
+}
+
+/// Returns the rows of each of `parts` parts. They end where blocks do, so that sums over blocks do not depend on the number of
+/// parts.
+fn shares(rows: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
+    let share = rows.div_ceil(parts.max(1)).next_multiple_of(BLOCK);
+    (0..parts).map(move |i| (i * share).min(rows)..((i + 1) * share).min(rows))
 }
 
 /// Copies stored numbers as bytes, in the format of the pool.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, read_address};
 use crate::device::{launch, through_all};
 use crate::pool::Format;
 use crate::real::{Product, Real};
@@ -33,6 +33,8 @@ pub(crate) struct Products<T> {
     out: Buffer<T>,
     /// Rows in the format of the products, for cuBLAS, if they are stored in another or transformed.
     converted: Buffer<T>,
+    /// Rows that lie in the memory of the machine.
+    window: Buffer<u8>,
 }
 
 /// The products of one block: one column of `stride` entries per functional.
@@ -49,7 +51,8 @@ impl<T: Real> Products<T> {
     pub fn new(device: &Arc<Device>, dim: usize, address: u64) -> Self {
         let [functionals, out, converted] = std::array::from_fn(|_| Buffer::new(device));
         let on_tensor_cores = T::tensor_cores(device).is_some() && TensorCores::take(dim, address);
-        Self { device: device.clone(), dim, on_tensor_cores, functionals, count: 0, out, converted }
+        let window = Buffer::new(device);
+        Self { device: device.clone(), dim, on_tensor_cores, functionals, count: 0, out, converted, window }
     }
 
     /// Returns the error factor γ of a product. For cuBLAS: any order of summation within runs of [`RUN`] terms, the sum of the
@@ -88,7 +91,8 @@ impl<T: Real> Products<T> {
         for first in (0..all).step_by(size.max(1)) {
             let rows = size.min(all - first);
             if self.on_tensor_cores {
-                self.multiply_on_tensor_cores(stored.argument(), (first, rows), (address, size))?;
+                let nearby = stored.nearby(first..first + rows, &mut self.window)?;
+                self.multiply_on_tensor_cores(nearby, (first, rows), (address, size))?;
             } else if let Some(values) = stored.in_place::<T>(first) {
                 self.multiply(values, rows, address, size)?;
             } else {
@@ -100,6 +104,15 @@ impl<T: Real> Products<T> {
             f(Block { first, rows, address, stride: size })?;
         }
         Ok(())
+    }
+
+    /// Multiplies all rows with the only functional, and copies the products to memory.
+    pub fn read_all(&mut self, stored: &Rows<'_>, out: &mut [T]) -> Result<()> {
+        assert_eq!(self.count, 1, "a block then holds its products in one piece");
+        let device = self.device.clone();
+        self.of_all(stored, |block| {
+            read_address(&device, block.address, &mut out[block.first..block.first + block.rows])
+        })
     }
 
     /// Multiplies rows at an address, in the format of the products.

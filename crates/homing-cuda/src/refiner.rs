@@ -91,6 +91,9 @@ impl Refiner {
         let steps = self.steps.len() + pass.steps.len();
         let functionals = (steps * law.wide as usize + 1).max(self.start.functionals.len());
         let most = (PRODUCTS / functionals).clamp(256, 1 << 15);
+        if !named.is_empty() {
+            self.prepare(pass)?;
+        }
         let mut found = Vec::new();
         for rows in named.chunks(most) {
             let names: Vec<u32> = rows.iter().map(|&(_, row)| row as u32).collect();
@@ -101,6 +104,19 @@ impl Refiner {
             found.extend(all.map(|(t, &row)| (usize::from(t), row as usize)));
         }
         Ok(found)
+    }
+
+    /// Copies all steps and the decisions to the device.
+    fn prepare(&mut self, pass: &Pass<'_>) -> Result<()> {
+        let steps = || self.steps.iter().chain(pass.steps.iter().copied());
+        let numbers: Vec<StepNumbers<f64>> = steps().map(|step| StepNumbers::of(step, self.gamma)).collect();
+        self.products.set(functionals(steps(), pass.after))?;
+        self.numbers.fill(&numbers)?;
+        let decisions: Vec<_> =
+            pass.decisions.iter().map(|one| DecisionNumbers::of(one.bar, &one.fine_errors)).collect();
+        self.decisions.fill(&decisions)?;
+        self.counts.reserve(256)?;
+        Ok(())
     }
 
     /// Returns the first decision that each row may matter to, or [`NEVER`].
@@ -139,15 +155,9 @@ impl Refiner {
             errors,
         );
 
-        let steps = || self.steps.iter().chain(pass.steps.iter().copied());
-        let numbers: Vec<StepNumbers<f64>> = steps().map(|step| StepNumbers::of(step, self.gamma)).collect();
-        self.products.set(functionals(steps(), pass.after))?;
         let block = self.products.of_rows(points, count)?;
-        let (all, made) = (numbers.len() as i32, (self.steps.len() + pass.made) as i32);
-        let numbers = self.numbers.fill(&numbers)?;
-        let decisions: Vec<_> =
-            pass.decisions.iter().map(|one| DecisionNumbers::of(one.bar, &one.fine_errors)).collect();
-        let (decisions, counts) = (self.decisions.fill(&decisions)?, self.counts.reserve(256)?);
+        let (all, made) = ((self.steps.len() + pass.steps.len()) as i32, (self.steps.len() + pass.made) as i32);
+        let (numbers, decisions, counts) = (self.numbers.at(0), self.decisions.at(0), self.counts.at(0));
         let named = self.named.reserve(count)?;
         let checkpoints = Checkpoints { slot: [0; SLOTS], at: [-1; SLOTS] };
         let (first, total, no_roots, no_error) = (0i64, count as i64, 0i32, 0.0f64);

@@ -1,12 +1,13 @@
 //! The rows of a part as a selection reads them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::DeviceRepr;
 use homing::shard::{BLOCK, Survey, Transform};
 
 use crate::Result;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Values};
 use crate::device::{launch, per_block, per_row};
 use crate::pool::{Format, Part};
 use crate::real::Real;
@@ -129,6 +130,17 @@ impl<'p> Rows<'p> {
             offset: self.address(|preparation| &preparation.offset),
             scales: self.address(|preparation| &preparation.scales),
         }
+    }
+
+    /// Returns where the device finds some rows. Those that it reads across the bus are first copied to a window, because
+    /// products read them several times.
+    pub fn nearby(&self, rows: Range<usize>, window: &mut Buffer<u8>) -> Result<RowsArgument> {
+        let argument = self.argument();
+        let Values::Lent(lent) = &self.part.values else { return Ok(argument) };
+        let size = self.dim * self.format.size();
+        let address = lent.send(rows.start * size..rows.end * size, window)?;
+        // Kernels count rows from the first of the part.
+        Ok(RowsArgument { values: address.wrapping_sub((rows.start * size) as u64), ..argument })
     }
 
     /// Returns the address of a row whose numbers can be multiplied in place.

@@ -9,7 +9,7 @@ use half::f16;
 use homing::remote::RemotePool;
 use homing::shard::Carrier;
 use homing::{Embeddings, RowSource, StoredValues};
-use homing_cuda::{Carried, Device, DevicePool, Format};
+use homing_cuda::{Carried, Device, DevicePool, Format, runs_on_devices};
 use homing_pool::{Access, ColumnChoice, Pool, ReadOptions, RowList, embedding_column};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -118,17 +118,20 @@ impl Data {
         self.dim
     }
 
-    /// Returns where a selection from this pool runs, if a device is requested. The pool is uploaded once.
+    /// Returns where a selection from this pool runs: on the GPU that holds it, or on the device that is requested, to which it
+    /// is uploaded once.
     pub fn carried(
         &self,
         py: Python<'_>,
-        device: &str,
+        device: Option<&str>,
         task: &homing::Task<'_>,
         plan: &homing::Plan,
     ) -> PyResult<Carried> {
         if matches!(self.storage, Storage::Device(_)) {
-            return Ok(Carried::Cpu);
+            let refused = |reason| Carried::Refused { device: "The GPU that holds the pool".to_owned(), reason };
+            return Ok(runs_on_devices(task, plan).map_or_else(refused, |_| Carried::Cpu));
         }
+        let Some(device) = device else { return Ok(Carried::Cpu) };
         py.detach(|| {
             let mut copy = self.copy.lock().expect("no thread panics while it holds the lock");
             let kept = copy.as_ref().filter(|(name, _)| name == device).map(|(_, pool)| pool.clone());
@@ -136,7 +139,7 @@ impl Data {
                 // Its memory may be needed for the new copy.
                 *copy = None;
             }
-            let carried = Carried::new(device, task, plan, kept.as_ref())?;
+            let carried = Carried::new(device, task, plan, kept.as_ref(), homing_pool::memory_allowed())?;
             if let Carried::On { pool, .. } = &carried {
                 *copy = Some((device.to_owned(), pool.clone()));
             }
@@ -399,6 +402,36 @@ impl Data {
             Storage::Remote(_) => "remote",
             _ => "array",
         }
+    }
+
+    /// Returns the product of every row of a matrix on a GPU with a vector.
+    fn products<'py>(&self, py: Python<'py>, vector: PyReadonlyArray1<'_, f32>) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let Storage::Device(memory) = &self.storage else {
+            return Err(PyValueError::new_err("the rows are not on a GPU"));
+        };
+        let vector: Vec<f64> = vector.as_slice()?.iter().map(|&x| x.into()).collect();
+        if vector.len() != self.dim {
+            return Err(PyValueError::new_err(format!("a vector of {} numbers is needed", self.dim)));
+        }
+        let products = py.detach(|| memory.pool.products(&vector)).map_err(device_error)?;
+        Ok(PyArray1::from_vec(py, products))
+    }
+
+    /// Copies some rows of a matrix on a GPU as float32.
+    fn take<'py>(&self, py: Python<'py>, rows: Vec<usize>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let Storage::Device(memory) = &self.storage else {
+            return Err(PyValueError::new_err("the rows are not on a GPU"));
+        };
+        if let Some(row) = rows.iter().find(|&&row| row >= self.rows) {
+            return Err(PyValueError::new_err(format!("there is no row {row}, only {}", self.rows)));
+        }
+        let mut numbers = vec![0.0; rows.len() * self.dim];
+        py.detach(|| {
+            memory.pool.gather_f32(&rows, self.dim, &mut numbers);
+            memory.pool.embeddings().check_read()
+        })
+        .map_err(core_error)?;
+        PyArray1::from_vec(py, numbers).reshape([rows.len(), self.dim])
     }
 
     /// Copies rows as float32: all, or those of a range.

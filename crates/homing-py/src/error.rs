@@ -137,7 +137,7 @@ fn encoder_words(remedy: EncodeRemedy) -> String {
 /// Phrases a remedy of a GPU.
 fn device_words(remedy: DeviceRemedy) -> String {
     let words = match remedy {
-        DeviceRemedy::NameDevice => "give 'cuda:0' or, for several, 'cuda:0,1' as `device`",
+        DeviceRemedy::NameDevice => "give 'cuda:0' ('cuda:0,1' for several), 'auto' or 'cpu' as `device`",
         DeviceRemedy::UseCpu => "use the CPU: leave `device` out, or copy arrays to memory",
         DeviceRemedy::InstallDriverOrUseCpu => {
             "install one, or use the CPU: leave `device` out, or copy arrays to memory"

@@ -4,7 +4,6 @@ use std::ffi::CString;
 use std::time::Instant;
 
 use homing::{Interrupt, Pick};
-use homing_cuda::Carried;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -56,10 +55,7 @@ pub fn select(
     let (selection, seconds, guarantee) = py_task.with(py, &interrupt, plan.count, |task| {
         let on_pick = on_pick.as_mut().map(|call| call as &mut dyn FnMut(Pick) -> PyResult<bool>);
         let given = task;
-        let carried = match &device {
-            Some(device) => py_task.pool().carried(py, device, &given, &plan)?,
-            None => Carried::Cpu,
-        };
+        let carried = py_task.pool().carried(py, device.as_deref(), &given, &plan)?;
         if let Some(sentence) = carried.refusal() {
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(sentence)?, 3)?;
         }

@@ -73,7 +73,7 @@ def _has_gpu():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-@pytest.mark.parametrize("rule", ["itl", "vtl", "ctl", "undirected-itl", "cosine", "random"])
+@pytest.mark.parametrize("rule", ["itl", "vtl", "ctl", "undirected-itl", "cosine", "nearest-each", "vtl-top-b"])
 def test_a_tensor_on_a_gpu_gives_the_picks_of_the_cpu(dtype, rule):
     if not _has_gpu():
         pytest.skip("there is no GPU, or torch is not installed")
@@ -81,13 +81,24 @@ def test_a_tensor_on_a_gpu_gives_the_picks_of_the_cpu(dtype, rule):
 
     torch.manual_seed(1)
     pool = (torch.randn(20_000, 96) * 0.4 + torch.randn(50, 96)[torch.arange(20_000) % 50]).to(getattr(torch, dtype))
-    targets = None if rule in ("undirected-itl", "random") else pool[:6] + 0.05
+    targets = None if rule == "undirected-itl" else pool[:6] + 0.05
     settings = [{}, {"noise_std": 0.5}, {"center": True}]
     for options in settings:
         here = homing.select(pool, targets, 40, rule, **options)
         there = homing.select(pool.cuda(), None if targets is None else targets.cuda(), 40, rule, **options)
         assert here.indices.tolist() == there.indices.tolist(), options
         np.testing.assert_allclose(here.information, there.information, rtol=1e-9)
+
+
+def test_a_rule_of_the_cpu_reads_a_tensor_on_a_gpu_and_says_so():
+    if not _has_gpu():
+        pytest.skip("there is no GPU, or torch is not installed")
+    import torch
+
+    here = homing.select(POOL, POOL[:2], n=20, rule="max-dist")
+    with pytest.warns(UserWarning, match="The GPU that holds the pool was not used, because this rule runs on the CPU only"):
+        there = homing.select(torch.tensor(POOL).cuda(), POOL[:2], n=20, rule="max-dist")
+    assert here.indices.tolist() == there.indices.tolist()
 
 
 def test_selectors_and_retrievers_read_tensors_on_a_gpu():
@@ -106,7 +117,7 @@ def test_selectors_and_retrievers_read_tensors_on_a_gpu():
 
 
 def test_wrong_names_and_missing_devices_are_one_sentence():
-    with pytest.raises(ValueError, match=r"^\"gpu\" is not a device; give 'cuda:0' or, for several, 'cuda:0,1' as `device`$"):
+    with pytest.raises(ValueError, match=r"^\"gpu\" is not a device; give 'cuda:0' \('cuda:0,1' for several\), 'auto' or 'cpu' as `device`$"):
         homing.select(POOL, POOL[:2], n=1, device="gpu")
     if not _has_gpu():
         with pytest.raises(RuntimeError, match=r"^there is no NVIDIA [^\n]*`device`[^\n]*$"):
@@ -139,4 +150,4 @@ def test_a_rule_of_the_cpu_says_so():
     if not _has_gpu():
         pytest.skip("there is no GPU, or torch is not installed")
     with pytest.warns(UserWarning, match="cuda:0 was not used, because this rule runs on the CPU only"):
-        homing.select(POOL, POOL[:2], n=3, rule="nearest-each", device="cuda:0")
+        homing.select(POOL, POOL[:2], n=3, rule="max-dist", device="cuda:0")

@@ -8,6 +8,8 @@ use homing::{Embeddings, Engine, Noise, Plan, Selection, StoredValues, Task, sel
 use homing_cuda::{Device, DevicePool, Format};
 
 const RULES: [&str; 7] = ["itl", "itl-exact", "itl-value", "vtl", "ctl", "undirected-itl", "uncertainty"];
+/// Rules that score every row once, and the one that takes the targets in turn. Noise changes only some of them.
+const RANKED: [&str; 5] = ["cosine", "nearest-each", "itl-top-b", "ctl-top-b", "vtl-top-b"];
 const NOISES: [f64; 3] = [1e-4, 1e-2, 1.0];
 const COUNT: usize = 60;
 
@@ -35,6 +37,9 @@ pub fn check_all(device: &Arc<Device>) -> bool {
         let devices = [device.clone(), device.clone()];
         let pool = DevicePool::upload(embeddings, &devices).expect("there is room for a small pool");
         agree &= compare(&format!("copies {rows} × {dim} {format} in two shards"), &pool, dim);
+        // In the memory of the machine.
+        let pool = DevicePool::lend(embeddings, &devices, None).expect("there is room for a small pool");
+        agree &= compare(&format!("copies {rows} × {dim} {format} lent to two shards"), &pool, dim);
     }
     for (rows, dim) in [(1500, 33), (40_000, 256), (20_001, 700)] {
         for format in [Format::F32, Format::F16, Format::Bf16] {
@@ -72,7 +77,8 @@ fn compare(name: &str, pool: &DevicePool, dim: usize) -> bool {
         let task = |rows| Task::new(as_read(rows, mean), as_read(targets, mean)).forbidden(&[5, 6]);
         let (here, there) = (task(here), task(pool.embeddings()));
         let name = format!("{name}{}", if mean.is_some() { ", prepared" } else { "" });
-        for rule in RULES {
+        let ranked = RANKED.into_iter().filter(|_| noise == 1.0);
+        for rule in RULES.into_iter().chain(ranked) {
             let plan =
                 Plan::default().strategy(rule.parse().expect("a rule")).count(COUNT).noise(Noise::Relative(noise));
             let a = select(&here, &plan.clone().engine(Engine::Plain));

@@ -192,6 +192,14 @@ static void rows_as_they_are_read(bool centres, bool scales_rows) {
     u32 name = 77;
     launch(gather, 1, 32, prepared, &name, one.data());
     for (int j = 0; j < dim; ++j) CHECK(one[j] == copies[77 * dim + j]);
+    // Scattered rows, some of them twice, are the numbers that are stored.
+    std::vector<u32> names = {129, 5, 0, 77, 129, 64, 5};
+    std::vector<real> scattered(names.size() * dim);
+    Rows as_stored = {values.data(), F32, dim, 0, 0};
+    launch(gather, (unsigned)names.size(), 32, as_stored, names.data(), scattered.data());
+    for (size_t i = 0; i < names.size(); ++i) {
+        for (int j = 0; j < dim; ++j) CHECK(scattered[i * dim + j] == (real)values[names[i] * dim + j]);
+    }
     launch(sum_blocks, 2, 32, stored, (i64)0, (i64)rows, 100, sums.data());
     launch(add_sums, 1, 64, sums.data(), 2, dim, mean.data());
     for (int j = 0; j < dim; ++j) {

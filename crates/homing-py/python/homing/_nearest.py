@@ -30,7 +30,14 @@ class LostRow(ValueError):
         self.row = row
 
 
-def _largest(near: npt.NDArray[Any], rows: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.intp]:
+def check(near: npt.NDArray[Any], first: int = 0) -> None:
+    """Refuses products that are not finite. `first` is the number of the first row."""
+    lost = np.flatnonzero(~np.isfinite(near))
+    if len(lost):
+        raise LostRow(first + int(lost[0]))
+
+
+def largest(near: npt.NDArray[Any], rows: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.intp]:
     """Returns the places of the `count` largest numbers, largest first. Of equal ones, the smaller row comes first."""
     places = np.arange(len(near))
     if count < len(near):
@@ -42,7 +49,7 @@ def _largest(near: npt.NDArray[Any], rows: npt.NDArray[np.int64], count: int) ->
 def join(parts: Sequence[Found], count: int) -> Found:
     """Returns the `count` best rows of several searches."""
     near, rows, embeddings = (np.concatenate(fields) for fields in zip(*parts))
-    best = _largest(near, rows, count)
+    best = largest(near, rows, count)
     return Found(near[best], rows[best], np.ascontiguousarray(embeddings[best]))
 
 
@@ -52,10 +59,8 @@ def scan(blocks: Iterable[tuple[int, npt.NDArray[Any]]], query: npt.NDArray[np.f
     for first, block in blocks:
         with np.errstate(over="ignore", invalid="ignore"):
             near = (block @ query).astype(np.float32, copy=False)
-        lost = np.flatnonzero(~np.isfinite(near))
-        if len(lost):
-            raise LostRow(first + int(lost[0]))
-        best = _largest(near, np.arange(len(near)), count)
+        check(near, first)
+        best = largest(near, np.arange(len(near)), count)
         found.append(Found(near[best], first + best, block[best].astype(np.float32, copy=False)))
         if sum(len(part.rows) for part in found) > 2 * count:
             found = [join(found, count)]

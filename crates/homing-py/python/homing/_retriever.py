@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from homing import _homing, _inputs
+from homing import _homing, _inputs, _nearest
+from homing._devices import device_data, is_on_device
 from homing._files import files_of
 from homing._nearest import BLOCK, Found, scan
 from homing._task import TaskData, rows_as_given
@@ -184,6 +185,8 @@ def _index_of(index: Any) -> _Index:
     if _inputs.module_of(index) == "homing" and hasattr(index, "nearest"):
         found: _Index = index  # a pool on a cluster
         return found
+    if is_on_device(index):
+        return _OnDevice(index)
     return _Faiss(index) if hasattr(index, "search_and_reconstruct") else _Rows(index)
 
 
@@ -214,6 +217,24 @@ class _Faiss:
         _, first = np.unique(rows[0][found], return_index=True)
         found = found[np.sort(first)]
         return Found(near[0][found], rows[0][found], embeddings[0][found])
+
+
+class _OnDevice:
+    """An array in the memory of a GPU, which is read where it is."""
+
+    by_inner_product = True
+    columns: list[str] | None = None
+    files: tuple[str, ...] = ()
+
+    def __init__(self, rows: Any) -> None:
+        self.data = device_data(rows, "index")
+        self.rows, self.dim = self.data.rows, self.data.dim
+
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> Found:
+        near = self.data.products(np.ascontiguousarray(query))
+        _nearest.check(near)
+        rows = _nearest.largest(near, np.arange(len(near)), count).astype(np.int64)
+        return Found(near[rows], rows, self.data.take(rows.tolist()))
 
 
 class _Rows:

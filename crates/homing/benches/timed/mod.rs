@@ -73,6 +73,11 @@ impl<P: Carrier + RowSource> RowSource for Timed<'_, P> {
         self.time(4, || self.pool.gather_f32(rows, dim, out))
     }
 
+    fn gather_f64(&self, rows: &[usize], dim: usize, out: &mut [f64]) -> bool {
+        self.spent.lock().expect("no thread panics").1[1] += rows.len();
+        self.time(4, || self.pool.gather_f64(rows, dim, out))
+    }
+
     fn carrier(&self) -> Option<&dyn Carrier> {
         Some(self)
     }

@@ -48,7 +48,12 @@ pub(crate) fn take_top(
     limits: &mut Limits<'_>,
     count: usize,
 ) -> Vec<(usize, f64)> {
-    best_first(score_blocks(scorer, limits, |scored| scored).concat(), limits, count)
+    best_first(score_all(scorer, limits), limits, count)
+}
+
+/// Scores all rows that the limits allow.
+pub(crate) fn score_all(scorer: &Scorer<'_, '_, impl Fn(usize) -> f64 + Sync>, limits: &Limits<'_>) -> Vec<ScoredRow> {
+    score_blocks(scorer, limits, |scored| scored).concat()
 }
 
 /// Takes up to `count` of the best rows that the limits allow, best first.
@@ -88,7 +93,7 @@ pub(crate) fn top_candidates(
     limits: &Limits<'_>,
     count: usize,
 ) -> Vec<ScoredRow> {
-    let mut all = score_blocks(scorer, limits, |scored| scored).concat();
+    let mut all = score_all(scorer, limits);
     all.sort_unstable_by(ScoredRow::order);
     let Some(last) = all.get(count.saturating_sub(1)).copied() else { return all };
     // A row that is not tied with the last of them comes after all of them, and of rows with the same key the first ones do.

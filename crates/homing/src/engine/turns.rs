@@ -5,11 +5,11 @@ use rayon::prelude::*;
 use super::order::{ScoredRow, is_copy, winner};
 use super::plain::{cosine_with, divide_by_std};
 use super::setup::RoundSetup;
-use super::speculative::{DraftingEngine, PrecisionLoss};
+use super::speculative::{DraftingEngine, PrecisionLoss, RankedRows, cosine_state};
 use super::work::Work;
 use crate::law::targets::Targets;
 use crate::law::{Functional, Law, WhitenedColumns};
-use crate::shard::BLOCK;
+use crate::shard::{BLOCK, KeyForm};
 use crate::{Candidate, Kernel, Points, Rule};
 
 /// Number of blocks that are read between two merges of their rows into the queues.
@@ -29,75 +29,76 @@ struct Queue {
     left_out: Option<f64>,
 }
 
-/// The engine of a rule that reads only the cosine with the target whose turn it is.
-pub(crate) struct TurnEngine<'s> {
+/// What rows are scored with.
+struct Cosines<'s> {
     pool: Points<'s>,
     kernel: &'s dyn Kernel,
     rule: &'s dyn Rule,
     prior: Law<'s>,
     /// One functional per target, whose covariances with rows become cosines.
     targets: Vec<Functional>,
+}
+
+/// The engine of a rule that reads only the cosine with the target whose turn it is.
+pub(crate) struct TurnEngine<'s> {
+    cosines: Cosines<'s>,
     queues: Vec<Queue>,
     open: Vec<bool>,
     turn: usize,
     depth: usize,
     passes: usize,
+    /// Ranks the rows where they lie, if the pool has a carrier at hand.
+    ranking: Option<Ranking<'s>>,
+}
+
+/// Rows that a carrier ranks by one target after the other.
+struct Ranking<'s> {
+    rows: RankedRows<'s>,
+    targets: Targets,
+    /// The size of the rows.
+    scale: f64,
 }
 
 impl<'s> TurnEngine<'s> {
     pub fn new<'a: 's>(setup: &'s RoundSetup<'s, 'a>, targets: &Targets, open: Vec<bool>) -> Self {
         let prior = Law::prior(setup.kernel, setup.pool.dim());
         let functionals = targets.iter().map(|a| cosine_with(&prior, setup.kernel, a)).collect();
+        let ranking = setup.plan.strategy.rule.is_cosine().then(|| Ranking::new(setup, targets, &open)).flatten();
+        let rule = &*setup.plan.strategy.rule;
         Self {
-            pool: setup.pool,
-            kernel: setup.kernel,
-            rule: &*setup.plan.strategy.rule,
-            prior,
-            targets: functionals,
+            cosines: Cosines { pool: setup.pool, kernel: setup.kernel, rule, prior, targets: functionals },
             queues: Vec::new(),
             open,
             turn: targets.turns,
             depth: 0,
             passes: 0,
+            ranking,
         }
     }
 
     /// Fills every queue with the best `depth` open rows.
     fn fill(&mut self) {
+        let Self { cosines, open, depth, .. } = self;
+        let targets = cosines.targets.len();
+        if let Some(mut ranking) = self.ranking.take()
+            && let Some(queues) = (0..targets).map(|a| ranking.queue(cosines, a, open, *depth)).collect()
+        {
+            (self.queues, self.ranking) = (queues, Some(ranking));
+            return;
+        }
         self.passes += 1;
-        let mut queues: Vec<Queue> = self.targets.iter().map(|_| Queue::default()).collect();
-        let blocks: Vec<usize> = (0..self.pool.rows().div_ceil(BLOCK)).collect();
+        let mut queues: Vec<Queue> = (0..targets).map(|_| Queue::default()).collect();
+        let blocks: Vec<usize> = (0..cosines.pool.rows().div_ceil(BLOCK)).collect();
         for group in blocks.chunks(GROUP) {
             let bars: Vec<f64> = queues.iter().map(|queue| queue.left_out.unwrap_or(f64::NEG_INFINITY)).collect();
-            let found: Vec<Vec<Vec<ScoredRow>>> = group.par_iter().map(|&block| self.score(block, &bars)).collect();
+            let found: Vec<Vec<Vec<ScoredRow>>> =
+                group.par_iter().map(|&block| cosines.of_block(block, open, &bars)).collect();
             for (a, queue) in queues.iter_mut().enumerate() {
                 queue.rows.extend(found.iter().flat_map(|block| &block[a]));
-                queue.keep(self.depth);
+                queue.keep(*depth);
             }
         }
         self.queues = queues;
-    }
-
-    /// Returns the open rows of a block whose key exceeds each target's bar.
-    fn score(&self, block: usize, bars: &[f64]) -> Vec<Vec<ScoredRow>> {
-        let rows = block * BLOCK..self.pool.rows().min((block + 1) * BLOCK);
-        let dim = self.pool.dim();
-        let mut values = vec![0.0; rows.len() * dim];
-        self.pool.read(rows.clone(), &mut values);
-        let vars = self.kernel.vars(&values, dim);
-        let mut cosines = vec![0.0; rows.len()];
-        let mut columns = WhitenedColumns::default();
-        let scored = |(functional, &bar): (&Functional, &f64)| {
-            self.prior.scan(functional, &values, &mut columns, &mut cosines);
-            divide_by_std(&mut cosines, &vars);
-            let one = |(row, &turn_cosine): (usize, &f64)| {
-                let candidate = Candidate { turn_cosine, ..Candidate::default() };
-                ScoredRow { row, score: self.rule.score(&candidate), key: self.rule.key(&candidate) }
-            };
-            let all = rows.clone().zip(&cosines).filter(|(row, _)| self.open[*row]).map(one);
-            all.filter(|scored| scored.key > bar).collect()
-        };
-        self.targets.iter().zip(bars).map(scored).collect()
     }
 
     /// Returns the best open row of a queue, unless a row that was left out may come before it.
@@ -107,7 +108,68 @@ impl<'s> TurnEngine<'s> {
         if queue.left_out.is_some_and(|key| key >= first.key - COPY) {
             return None;
         }
-        winner(open, |a, b| is_copy(self.kernel, self.pool, a, b))
+        winner(open, |a, b| is_copy(self.cosines.kernel, self.cosines.pool, a, b))
+    }
+}
+
+impl Cosines<'_> {
+    /// Returns the open rows of a block whose key exceeds each target's bar.
+    fn of_block(&self, block: usize, open: &[bool], bars: &[f64]) -> Vec<Vec<ScoredRow>> {
+        let rows = block * BLOCK..self.pool.rows().min((block + 1) * BLOCK);
+        let mut values = vec![0.0; rows.len() * self.pool.dim()];
+        self.pool.read(rows.clone(), &mut values);
+        let vars = self.kernel.vars(&values, self.pool.dim());
+        let mut columns = WhitenedColumns::default();
+        let scored = |(a, &bar): (usize, &f64)| {
+            let all = self.of_rows(a, rows.clone(), (&values, &vars), &mut columns);
+            all.filter(|scored| open[scored.row] && scored.key > bar).collect()
+        };
+        bars.iter().enumerate().map(scored).collect()
+    }
+
+    /// Scores rows, given their values and prior variances, for the target `a`.
+    fn of_rows(
+        &self,
+        a: usize,
+        rows: impl Iterator<Item = usize>,
+        (values, vars): (&[f64], &[f64]),
+        columns: &mut WhitenedColumns,
+    ) -> impl Iterator<Item = ScoredRow> {
+        let mut cosines = vec![0.0; vars.len()];
+        self.prior.scan(&self.targets[a], values, columns, &mut cosines);
+        divide_by_std(&mut cosines, vars);
+        rows.zip(cosines).map(|(row, turn_cosine)| {
+            let candidate = Candidate { turn_cosine, ..Candidate::default() };
+            ScoredRow { row, score: self.rule.score(&candidate), key: self.rule.key(&candidate) }
+        })
+    }
+}
+
+impl<'s> Ranking<'s> {
+    fn new(setup: &'s RoundSetup<'s, '_>, targets: &Targets, open: &[bool]) -> Option<Self> {
+        let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return None };
+        let state = cosine_state(targets.whose_turn(), targets.dim, setup.mean_var)?;
+        let may_rank = setup.kernel.is_linear() && RankedRows::may_rank(pool);
+        let rows =
+            may_rank.then(|| RankedRows::new(pool, norms, KeyForm::Correlation, state, open.to_vec())).flatten()?;
+        Some(Self { rows, targets: targets.clone(), scale: setup.mean_var })
+    }
+
+    /// Returns the best `depth` open rows of the target `a`, if the carrier can name them.
+    fn queue(&mut self, cosines: &Cosines<'_>, a: usize, open: &[bool], depth: usize) -> Option<Queue> {
+        let state = cosine_state(self.targets.iter().nth(a)?, self.targets.dim, self.scale)?;
+        self.rows.restart(state, open);
+        let score = |rows: &[usize]| {
+            let values = cosines.pool.gather(rows);
+            let vars = cosines.kernel.vars(&values, cosines.pool.dim());
+            Ok(cosines.of_rows(a, rows.iter().copied(), (&values, &vars), &mut WhitenedColumns::default()).collect())
+        };
+        let mut queue = Queue { rows: self.rows.best(depth, score).ok()??, left_out: None };
+        queue.keep(depth);
+        // Rows that the carrier did not name come after all that are here.
+        let is_whole = open.iter().filter(|&&open| open).count() == queue.rows.len();
+        queue.left_out = queue.rows.last().filter(|_| !is_whole).map(|last| last.key);
+        Some(queue)
     }
 }
 
@@ -124,7 +186,7 @@ impl Queue {
 
 impl<'s> DraftingEngine<'s> for TurnEngine<'s> {
     fn next(&mut self, left: usize) -> Result<Option<(usize, f64)>, PrecisionLoss> {
-        let target = self.turn % self.targets.len();
+        let target = self.turn % self.cosines.targets.len();
         loop {
             if let Some(queue) = self.queues.get(target) {
                 let best = self.best(queue);
@@ -137,13 +199,14 @@ impl<'s> DraftingEngine<'s> for TurnEngine<'s> {
                     return Ok(None);
                 }
             }
-            self.depth = (2 * self.depth).max(2 * left.div_ceil(self.targets.len()) + SPARE);
+            self.depth = (2 * self.depth).max(2 * left.div_ceil(self.cosines.targets.len()) + SPARE);
             self.fill();
         }
     }
 
     fn work(&self) -> Work {
-        Work { passes: self.passes, probes: 0 }
+        let ranked = self.ranking.as_ref().map_or_else(Work::default, |ranking| ranking.rows.work());
+        Work { passes: self.passes + ranked.passes, probes: ranked.probes }
     }
 
     fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'s> + 's>> {

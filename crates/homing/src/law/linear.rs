@@ -3,12 +3,30 @@
 use std::sync::Arc;
 
 use faer::{Mat, MatRef};
+use rayon::prelude::*;
 
 use super::Variance;
 use crate::base::algebra::{axpy, dot, matrix, norm_sq, project, zeros};
 
 /// Smallest number of observations at which they are folded into the base, whatever the dimension.
 const FEWEST_STEPS: usize = 64;
+
+/// Divisor of the dimension from which on a base is completed by directions about which nothing is known. Most rows then lie
+/// nearly within its span, and what is left of each would have to be computed explicitly, which takes long in so many
+/// dimensions.
+const SPANS_MUCH: usize = 2;
+const MANY_DIMENSIONS: usize = 64;
+
+/// Number of observations whose functionals are kept side by side in addition, to multiply blocks of rows with them.
+const BLOCK_OF_STEPS: usize = 64;
+
+/// Number of columns that one thread multiplies at a time with a block of rows.
+const COLUMNS: usize = 128;
+
+/// Number of entries from which on several threads share a sum over columns, and how many columns or rows each takes.
+const SHARED: usize = 1 << 17;
+const SHARE_OF_COLUMNS: usize = 32;
+const SHARE_OF_ROWS: usize = 64;
 
 /// Share of a vector below which a component is rounding.
 const IN_SPAN: f64 = 16.0 * f64::EPSILON;
@@ -25,6 +43,8 @@ pub(crate) struct LinearLaw {
     /// Variance along each column of V; zero if f is known exactly.
     shrink: Vec<f64>,
     steps: Vec<Arc<Observation>>,
+    /// The functionals of every [`BLOCK_OF_STEPS`] steps, as columns; without those of the last steps.
+    blocks: Vec<Arc<Mat<f64>>>,
 }
 
 struct Observation {
@@ -37,7 +57,7 @@ struct Observation {
 
 impl LinearLaw {
     pub fn prior(dim: usize) -> Self {
-        Self { dim, basis: Arc::new(zeros(dim, 0)), shrink: Vec::new(), steps: Vec::new() }
+        Self { dim, basis: Arc::new(zeros(dim, 0)), shrink: Vec::new(), steps: Vec::new(), blocks: Vec::new() }
     }
 
     pub fn observe_all(&mut self, points: &[f64], noise_vars: &[f64]) {
@@ -66,7 +86,7 @@ impl LinearLaw {
             let column = self.column(j);
             if shrink == 0.0 {
                 exact_rows.push(column.to_vec());
-            } else {
+            } else if shrink < 1.0 {
                 // 1/(1 + s²) = shrink: the row s·v represents all rows that led to this shrinkage.
                 let s = (1.0 / shrink - 1.0).max(0.0).sqrt();
                 scaled.push(column.iter().map(|v| s * v).collect());
@@ -94,9 +114,14 @@ impl LinearLaw {
                 shrink.push(var);
             }
         }
+        if dim >= MANY_DIMENSIONS && columns.len() < dim && SPANS_MUCH * columns.len() >= dim {
+            columns.extend(complement(&columns, dim));
+            shrink.resize(dim, 1.0);
+        }
         self.basis = Arc::new(matrix(dim, columns.len(), |i, j| columns[j][i]));
         self.shrink = shrink;
         self.steps.clear();
+        self.blocks.clear();
     }
 
     /// Returns V and the variances along its columns, which are the whole law once it is rebased.
@@ -108,32 +133,55 @@ impl LinearLaw {
         self.basis.col_as_slice(j)
     }
 
-    /// Splits φ into its coordinates along V and the rest.
-    fn split(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        pulp::Arch::new().dispatch(|| self.split_in_vectors(x))
+    /// Returns whether V spans everything, so that nothing is left of φ besides its coordinates.
+    fn is_complete(&self) -> bool {
+        self.shrink.len() == self.dim
     }
 
-    /// The same, for loops that are compiled for the vectors of this machine.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn split_in_vectors(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let coordinates: Vec<f64> = (0..self.shrink.len()).map(|j| dot(self.column(j), x)).collect();
-        let mut rest = x.to_vec();
-        for (j, c) in coordinates.iter().enumerate() {
-            axpy(-c, self.column(j), &mut rest);
+    fn columns(&self) -> Vec<&[f64]> {
+        (0..self.shrink.len()).map(|j| self.column(j)).collect()
+    }
+
+    /// Splits φ into its coordinates along V and the rest.
+    fn split(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let columns = self.columns();
+        let coordinates = products(&columns, x);
+        if self.is_complete() {
+            return (coordinates, vec![0.0; self.dim]);
         }
+        let mut rest = x.to_vec();
+        add_columns(&columns, coordinates.iter().map(|c| -c), &mut rest);
         if norm_sq(&rest) < 0.1 * norm_sq(x) {
             // Cancellation leaves parts of the span behind; a second projection removes them.
-            for j in 0..self.shrink.len() {
-                let c = dot(self.column(j), &rest);
-                axpy(-c, self.column(j), &mut rest);
-            }
+            pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    for column in &columns {
+                        let c = dot(column, &rest);
+                        axpy(-c, column, &mut rest);
+                    }
+                },
+            );
             let rounding = IN_SPAN * IN_SPAN * (self.dim as f64) * norm_sq(x);
             if norm_sq(&rest) < rounding {
                 rest.fill(0.0);
             }
         }
         (coordinates, rest)
+    }
+
+    /// Returns the covariances of f_x with all steps.
+    fn step_covs(&self, x: &[f64]) -> Vec<f64> {
+        products(&self.steps.iter().map(|step| &step.weights[..]).collect::<Vec<_>>(), x)
+    }
+
+    /// Returns Σφ, given the parts of φ and its covariances with the steps.
+    fn combine(&self, coordinates: &[f64], rest: Vec<f64>, covs: &[f64]) -> Vec<f64> {
+        let mut weights = rest;
+        add_columns(&self.columns(), coordinates.iter().zip(&self.shrink).map(|(c, shrink)| c * shrink), &mut weights);
+        let steps: Vec<&[f64]> = self.steps.iter().map(|step| &step.weights[..]).collect();
+        add_columns(&steps, covs.iter().zip(&self.steps).map(|(g, step)| -g / step.total), &mut weights);
+        weights
     }
 
     /// Returns Σφ for φ = Σ c·x.
@@ -146,21 +194,13 @@ impl LinearLaw {
     }
 
     fn weights_of(&self, phi: &[f64]) -> Vec<f64> {
-        let (coordinates, mut weights) = self.split(phi);
-        for (j, (c, shrink)) in coordinates.iter().zip(&self.shrink).enumerate() {
-            axpy(c * shrink, self.column(j), &mut weights);
-        }
-        pulp::Arch::new().dispatch(|| {
-            for step in &self.steps {
-                axpy(-dot(&step.weights, phi) / step.total, &step.weights, &mut weights);
-            }
-        });
-        weights
+        let (coordinates, rest) = self.split(phi);
+        self.combine(&coordinates, rest, &self.step_covs(phi))
     }
 
     pub fn var(&self, x: &[f64]) -> Variance {
         let (coordinates, rest) = self.split(x);
-        self.after_steps(x, self.base_var(&coordinates, &rest))
+        self.after_steps(&self.step_covs(x), self.base_var(&coordinates, &rest))
     }
 
     /// Returns Var f_x under the base, of the parts of φ.
@@ -171,19 +211,10 @@ impl LinearLaw {
 
     /// Returns Var f_x and Σφ, which have most of their terms in common.
     pub fn var_and_functional(&self, x: &[f64]) -> (Variance, Vec<f64>) {
-        let (coordinates, mut weights) = self.split(x);
-        let base = self.base_var(&coordinates, &weights);
-        let value = pulp::Arch::new().dispatch(|| {
-            for (j, (c, shrink)) in coordinates.iter().zip(&self.shrink).enumerate() {
-                axpy(c * shrink, self.column(j), &mut weights);
-            }
-            self.steps.iter().fold(base, |v, step| {
-                let g = dot(&step.weights, x);
-                axpy(-g / step.total, &step.weights, &mut weights);
-                v - g * g / step.total
-            })
-        });
-        (Variance { value, scale: base }, weights)
+        let (coordinates, rest) = self.split(x);
+        let covs = self.step_covs(x);
+        let var = self.after_steps(&covs, self.base_var(&coordinates, &rest));
+        (var, self.combine(&coordinates, rest, &covs))
     }
 
     /// Returns the law after the first `count` steps since `before`, from which this law comes; `None` if the steps have been
@@ -191,7 +222,8 @@ impl LinearLaw {
     pub fn cut(&self, before: &Self, count: usize) -> Option<Self> {
         let len = before.steps.len() + count;
         let is_later = Arc::ptr_eq(&self.basis, &before.basis) && len <= self.steps.len();
-        is_later.then(|| Self { steps: self.steps[..len].to_vec(), ..before.clone() })
+        let blocks = || self.blocks[..len / BLOCK_OF_STEPS].to_vec();
+        is_later.then(|| Self { steps: self.steps[..len].to_vec(), blocks: blocks(), ..before.clone() })
     }
 
     /// Returns Var f_x. Folds the steps into the base first if they have lost its digits.
@@ -203,22 +235,37 @@ impl LinearLaw {
         var.value.max(0.0)
     }
 
-    fn after_steps(&self, x: &[f64], base: f64) -> Variance {
-        let value = pulp::Arch::new().dispatch(|| {
-            self.steps.iter().fold(base, |v, step| {
-                let g = dot(&step.weights, x);
-                v - g * g / step.total
-            })
-        });
+    fn after_steps(&self, covs: &[f64], base: f64) -> Variance {
+        let value = covs.iter().zip(&self.steps).fold(base, |v, (g, step)| v - g * g / step.total);
         Variance { value, scale: base }
     }
 
     pub fn push(&mut self, x: &[f64], weights: Vec<f64>, noise_var: f64, total: f64) {
         self.steps.push(Arc::new(Observation { row: x.to_vec(), noise_var, weights, total }));
-        // A base has at most one column per dimension, so the cost of a pick does not grow with the number of picks.
-        if self.steps.len() > self.dim.max(FEWEST_STEPS) {
+        if self.folds_within(0) {
             self.rebase();
+        } else if self.steps.len().is_multiple_of(BLOCK_OF_STEPS) {
+            let block = self.side_by_side(self.blocks.len() * BLOCK_OF_STEPS);
+            self.blocks.push(Arc::new(block));
         }
+    }
+
+    /// Returns whether the steps are folded into the base before so many more are made. A base has at most one column per
+    /// dimension, so the cost of a pick does not grow with the number of picks. Folding saves nothing as long as there are
+    /// hardly more steps than columns, and takes as long as hundreds of picks.
+    pub fn folds_within(&self, steps: usize) -> bool {
+        self.steps.len() + steps > (2 * self.dim).max(FEWEST_STEPS)
+    }
+
+    /// Returns whether a functional takes long enough to be worth another thread.
+    pub fn is_large(&self) -> bool {
+        (self.shrink.len() + self.steps.len()) * self.dim >= SHARED
+    }
+
+    /// Returns the functionals of the steps from one on, as columns.
+    fn side_by_side(&self, from: usize) -> Mat<f64> {
+        let steps = &self.steps[from..];
+        matrix(self.dim, steps.len(), |i, j| steps[j].weights[i])
     }
 
     /// Computes the variances of a block of rows from scratch.
@@ -228,19 +275,18 @@ impl LinearLaw {
 
     /// Prepares to compute the variances of several blocks of rows.
     pub fn scanner(&self) -> Scanner<'_> {
-        let mut steps = zeros(self.dim, self.steps.len());
-        for (j, step) in self.steps.iter().enumerate() {
-            steps.col_as_slice_mut(j).copy_from_slice(&step.weights);
-        }
-        Scanner { law: self, steps }
+        Scanner { law: self, last: self.side_by_side(self.blocks.len() * BLOCK_OF_STEPS) }
     }
 
     pub fn scan(&self, weights: &[f64], rows: &[f64], out: &mut [f64]) {
-        pulp::Arch::new().dispatch(|| {
-            for (x, out) in rows.chunks_exact(self.dim).zip(out) {
-                *out = dot(x, weights);
-            }
-        });
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (x, out) in rows.chunks_exact(self.dim).zip(out) {
+                    *out = dot(x, weights);
+                }
+            },
+        );
     }
 
     /// Returns columns R with RRᵀ = ΣΨᵀΨΣ for the points Ψ: ΣΨᵀ itself, or its left singular vectors if it is wide.
@@ -257,36 +303,96 @@ impl LinearLaw {
 /// Computes the variances of blocks of rows from scratch.
 pub(crate) struct Scanner<'l> {
     law: &'l LinearLaw,
-    /// The functionals of the steps, one per column.
-    steps: Mat<f64>,
+    /// The functionals of the steps after the last block, one per column.
+    last: Mat<f64>,
 }
 
 impl Scanner<'_> {
     pub fn scan(&self, rows: &[f64], out: &mut [Variance]) {
-        let Self { law, steps } = self;
-        let coordinates = project(rows, (*law.basis).as_ref());
-        let covs = project(rows, steps.as_ref());
-        let wholes = pulp::Arch::new().dispatch(|| rows.chunks_exact(law.dim).map(norm_sq).collect::<Vec<f64>>());
+        let Self { law, last } = self;
+        let basis = (*law.basis).as_ref();
+        let parts =
+            (0..basis.ncols()).step_by(COLUMNS).map(|from| basis.subcols(from, COLUMNS.min(basis.ncols() - from)));
+        let bases = parts.len();
+        let steps = law.blocks.iter().map(|block| (**block).as_ref()).chain([last.as_ref()]);
+        let parts: Vec<MatRef<'_, f64>> = parts.chain(steps).collect();
+        let of_part = |part: &MatRef<'_, f64>| project(rows, *part);
+        let products: Vec<Mat<f64>> =
+            if parts.len() > 2 { parts.par_iter().map(of_part).collect() } else { parts.iter().map(of_part).collect() };
+        let (coordinates, covs) = products.split_at(bases);
+        let mut wholes = vec![0.0; out.len()];
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (x, whole) in rows.chunks_exact(law.dim).zip(&mut wholes) {
+                    *whole = norm_sq(x);
+                }
+            },
+        );
         for (i, (x, out)) in rows.chunks_exact(law.dim).zip(out).enumerate() {
             let whole = wholes[i];
             let (mut inside, mut along) = (0.0, 0.0);
-            for (j, shrink) in law.shrink.iter().enumerate() {
-                let sq = coordinates[(i, j)] * coordinates[(i, j)];
+            for (c, shrink) in row_of(coordinates, i).zip(&law.shrink) {
+                let sq = c * c;
                 inside += sq;
                 along += sq * shrink;
             }
             // Most rows lie well outside the span. For the others, the rest is computed explicitly instead of by
             // subtraction.
-            let everything = law.shrink.len() == law.dim;
+            let everything = law.is_complete();
             *out = if everything || whole - inside > 1e-3 * whole || law.shrink.is_empty() {
                 let base = if everything { along } else { whole - inside + along };
-                let taken: f64 = (0..law.steps.len()).map(|j| covs[(i, j)].powi(2) / law.steps[j].total).sum();
+                let taken: f64 = row_of(covs, i).zip(&law.steps).map(|(g, step)| g.powi(2) / step.total).sum();
                 Variance { value: base - taken, scale: base }
             } else {
                 law.var(x)
             };
         }
     }
+}
+
+/// Returns a row of matrices that lie side by side.
+fn row_of(parts: &[Mat<f64>], i: usize) -> impl Iterator<Item = f64> {
+    parts.iter().flat_map(move |part| (0..part.ncols()).map(move |j| part[(i, j)]))
+}
+
+/// Returns the products of columns with a vector.
+fn products(columns: &[&[f64]], x: &[f64]) -> Vec<f64> {
+    let of = |columns: &[&[f64]]| -> Vec<f64> {
+        let mut out = vec![0.0; columns.len()];
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (out, column) in out.iter_mut().zip(columns) {
+                    *out = dot(column, x);
+                }
+            },
+        );
+        out
+    };
+    if columns.len() * x.len() < SHARED {
+        return of(columns);
+    }
+    columns.par_chunks(SHARE_OF_COLUMNS).map(of).collect::<Vec<_>>().concat()
+}
+
+/// Adds multiples of columns to a vector, column by column, on any number of threads.
+fn add_columns(columns: &[&[f64]], factors: impl Iterator<Item = f64>, to: &mut [f64]) {
+    let factors: Vec<f64> = factors.collect();
+    let add = |from: usize, to: &mut [f64]| {
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (factor, column) in factors.iter().zip(columns) {
+                    axpy(*factor, &column[from..from + to.len()], to);
+                }
+            },
+        );
+    };
+    if columns.len() * to.len() < SHARED {
+        return add(0, to);
+    }
+    to.par_chunks_mut(SHARE_OF_ROWS).enumerate().for_each(|(i, to)| add(i * SHARE_OF_ROWS, to));
 }
 
 /// Returns at most `dim` rows Ψ′ with Ψ′ᵀΨ′ = ΨᵀΨ for the points Ψ.
@@ -309,6 +415,12 @@ fn right_singular(rows: &[Vec<f64>], dim: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     let (v, s): (MatRef<'_, f64>, _) = (svd.V(), svd.S().column_vector());
     let directions = (0..v.ncols()).map(|j| (0..dim).map(|i| v[(i, j)]).collect()).collect();
     (directions, (0..v.ncols()).map(|j| s[j]).collect())
+}
+
+/// Returns orthonormal columns that span everything outside the span of orthonormal columns.
+fn complement(columns: &[Vec<f64>], dim: usize) -> Vec<Vec<f64>> {
+    let all = matrix(dim, columns.len(), |i, j| columns[j][i]).qr().compute_Q();
+    (columns.len()..dim).map(|j| (0..dim).map(|i| all[(i, j)]).collect()).collect()
 }
 
 /// Projects the span of orthonormal columns out of a row, twice for accuracy.
@@ -368,6 +480,69 @@ mod tests {
         let cut = law.cut(&before, 2).unwrap();
         assert_eq!(cut.steps.len(), 2);
         assert!(law.rebase() && law.cut(&before, 1).is_none());
+    }
+
+    #[test]
+    fn a_base_that_spans_much_is_completed_and_stays_the_same_law() {
+        let dim = MANY_DIMENSIONS;
+        let rows =
+            |count: usize| -> Vec<f64> { (0..count * dim).map(|at| ((at * at % 4093) as f64 * 0.7).sin()).collect() };
+        for (count, columns) in [(dim / 2 - 1, dim / 2 - 1), (dim / 2, dim), (dim - 1, dim)] {
+            let mut law = LinearLaw::prior(dim);
+            law.observe_all(&rows(count), &vec![0.3; count]);
+            let (basis, shrink) = law.base();
+            assert_eq!((basis.ncols(), shrink.len()), (columns, columns));
+            for a in 0..columns {
+                for b in 0..columns {
+                    let product: f64 = (0..dim).map(|i| basis[(i, a)] * basis[(i, b)]).sum();
+                    assert!((product - f64::from(u8::from(a == b))).abs() < 1e-14);
+                }
+            }
+            // The same observations one by one.
+            let mut steps = LinearLaw::prior(dim);
+            for x in rows(count).chunks(dim) {
+                let (var, weights) = steps.var_and_functional(x);
+                steps.push(x, weights, 0.3, var.value + 0.3);
+            }
+            for x in rows(2 * dim).chunks(dim) {
+                assert!((law.var(x).value - steps.var(x).value).abs() < 1e-11);
+                let pairs = law.weights_of(x).into_iter().zip(steps.weights_of(x));
+                pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-12));
+            }
+        }
+    }
+
+    #[test]
+    fn many_long_columns_are_summed_as_few_are() {
+        // Large enough for several threads, and for blocks of steps.
+        let (dim, count) = (700, 200);
+        let row = |i: usize| -> Vec<f64> { (0..dim).map(|j| ((i * 7919 + j * 31) as f64 * 0.013).sin()).collect() };
+        let mut law = LinearLaw::prior(dim);
+        for i in 0..count {
+            let (var, weights) = law.var_and_functional(&row(i));
+            law.push(&row(i), weights, 0.5, var.value + 0.5);
+        }
+        assert!(law.is_large() && law.blocks.len() == count / BLOCK_OF_STEPS);
+        let x = row(count + 1);
+        let (var, weights) = law.var_and_functional(&x);
+        let mut direct = x.clone();
+        let mut value = norm_sq(&x);
+        for step in &law.steps {
+            let g = dot(&step.weights, &x);
+            axpy(-g / step.total, &step.weights, &mut direct);
+            value -= g * g / step.total;
+        }
+        assert_eq!((var.value, weights), (value, direct));
+        let mut scanned = [Variance::ZERO; 2];
+        law.scan_vars(&[x.clone(), row(3)].concat(), &mut scanned);
+        assert!((scanned[0].value - value).abs() < 1e-12 * norm_sq(&x));
+        assert!((scanned[1].value - law.var(&row(3)).value).abs() < 1e-12 * norm_sq(&row(3)));
+        let mut before = law.clone();
+        before.steps.truncate(100);
+        before.blocks.truncate(1);
+        let cut = law.cut(&before, 40).expect("nothing was folded");
+        assert_eq!((cut.steps.len(), cut.blocks.len()), (140, 2));
+        assert_eq!(cut.scanner().last.ncols(), 140 - 2 * BLOCK_OF_STEPS);
     }
 
     #[test]

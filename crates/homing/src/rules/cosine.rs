@@ -22,4 +22,8 @@ impl Rule for Cosine {
     fn score(&self, x: &Candidate<'_>) -> f64 {
         x.cosine
     }
+
+    fn is_cosine(&self) -> bool {
+        true
+    }
 }

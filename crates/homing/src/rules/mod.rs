@@ -116,6 +116,13 @@ pub trait Rule: Send + Sync {
         None
     }
 
+    /// Returns whether the key is the mean cosine with the targets, or the cosine with the target whose turn it is. Other
+    /// carriers than threads can rank rows by it.
+    #[doc(hidden)]
+    fn is_cosine(&self) -> bool {
+        false
+    }
+
     /// Appends the keys of a block.
     #[doc(hidden)]
     fn keys(&self, block: &BlockBounds<'_>, keys: &mut Vec<f32>) {

@@ -32,4 +32,8 @@ impl Rule for NearestEach {
     fn score(&self, x: &Candidate<'_>) -> f64 {
         x.turn_cosine
     }
+
+    fn is_cosine(&self) -> bool {
+        true
+    }
 }

@@ -243,11 +243,10 @@ impl Strategy {
         self.name
     }
 
-    /// Returns whether the carrier of a pool can run it (see [`shard`](crate::shard)): picks are made one after another, each
-    /// is the largest, and the rule's key has a closed form.
+    /// Returns whether the carrier of a pool can run it (see [`shard`](crate::shard)): each pick is the largest, and the rule's
+    /// key is a cosine with the targets or has another closed form.
     pub fn is_carried(&self) -> bool {
-        let each_largest = self.batch == BatchMethod::Sequential && self.pick_method == PickMethod::Largest;
-        each_largest && self.rule.form().is_some()
+        self.pick_method == PickMethod::Largest && (self.rule.form().is_some() || self.rule.is_cosine())
     }
 
     /// Returns how the strategy forms batches.

@@ -42,8 +42,9 @@ impl<'a> Ledger<'a> {
 
     /// Conditions on an observation of x.
     pub fn observe(&mut self, x: &[f64], noise_var: f64) {
-        let (functional, before, total) = self.data.observe_with_var(x, noise_var);
-        let after = self.joint.as_mut().map_or(0.0, |joint| joint.observe_with_var(x, noise_var).1);
+        let Self { data, joint, .. } = self;
+        let of_joint = || joint.as_mut().map_or(0.0, |joint| joint.observe_with_var(x, noise_var).1);
+        let ((functional, before, total), after) = rayon::join(|| data.observe_with_var(x, noise_var), of_joint);
         self.information += gain_of(before, after, noise_var);
         if let Some(targets) = &mut self.targets {
             let covs = targets.covs(&self.data, &functional);

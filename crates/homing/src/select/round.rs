@@ -6,16 +6,16 @@ use super::ledger::{Ledger, given_targets};
 use crate::engine::dual::{DualSpeculator, Laws};
 use crate::engine::order::{ScoredRow, is_copy, winner};
 use crate::engine::plain::Tracker;
-use crate::engine::scoring::{Scorer, best_first, take_best, take_top};
+use crate::engine::scoring::{Scorer, best_first, score_all, take_best, take_top};
 use crate::engine::setup::RoundSetup;
-use crate::engine::speculative::{DraftingEngine, LinearSpeculator, SelectionState};
+use crate::engine::speculative::{DraftingEngine, LinearSpeculator, RankedRows, SelectionState, cosine_state};
 use crate::engine::stochastic::{sample, sample_size};
 use crate::engine::turns::TurnEngine;
 use crate::engine::work::Work;
 use crate::law::Law;
 use crate::law::targets::Targets;
 use crate::rules::strategy::{BatchMethod, PickMethod, Space};
-use crate::shard::{Carrier, Opening, Scored, Scoring};
+use crate::shard::{Carrier, KeyForm, Opening, Scored, Scoring};
 use crate::task::limits::Limits;
 use crate::{Embeddings, Engine, Greedy, Pick, Points, Result, TargetSampling};
 
@@ -34,6 +34,8 @@ enum PickSource<'s, 'a> {
     Sample { size: usize, read: usize },
     /// Rows that the pool's carrier scores where they lie, with one pass per pick, and the number of passes so far.
     Carried { scoring: Box<dyn Scoring + 's>, passes: usize },
+    /// Rows that the pool's carrier ranks, from which the best are taken.
+    Ranked(Box<RankedRows<'s>>),
     /// Rows that were all scored once.
     Top(IntoIter<(usize, f64)>),
 }
@@ -67,6 +69,8 @@ impl<'s, 'a> Round<'s, 'a> {
             PickSource::Speculative(engine)
         } else if let Some(engine) = linear_speculator(setup, ledger, limits, drawn.as_deref()) {
             PickSource::Speculative(engine)
+        } else if let Some(rows) = ranked_rows(setup, ledger, limits, drawn.as_deref()) {
+            PickSource::Ranked(Box::new(rows))
         } else if let Some(scoring) = carried(setup, picks, limits, drawn.as_deref()) {
             PickSource::Carried { scoring, passes: 1 }
         } else if let Some(engine) = dual_speculator(setup, ledger, limits, size, drawn.as_deref()) {
@@ -133,6 +137,21 @@ impl<'s, 'a> Round<'s, 'a> {
                     self.work.passes += 1;
                     self.source = PickSource::Top(top.into_iter());
                 }
+                PickSource::Ranked(rows) => {
+                    let drawn = self.drawn.as_deref();
+                    let found = rows.best(left, |rows| {
+                        with_tracker(setup, ledger, picks, rows, drawn, |tracker| {
+                            score_all(&Scorer { rows: Some(rows), ..setup.scorer(tracker, picks.len()) }, limits)
+                        })
+                    })?;
+                    self.work += rows.work();
+                    self.source = if let Some(found) = found {
+                        PickSource::Top(best_first(found, limits, left).into_iter())
+                    } else {
+                        setup.task.check_read()?;
+                        PickSource::Plain(Box::new(tracker(setup, ledger, picks, drawn)))
+                    };
+                }
                 PickSource::Sample { size, read } => {
                     let rows = sample(limits, *size, setup.plan.seed, (setup.plan.earlier_picks + picks.len()) as u64);
                     *read += rows.len();
@@ -163,6 +182,7 @@ impl<'s, 'a> Round<'s, 'a> {
             PickSource::Speculative(engine) => work += engine.work(),
             PickSource::Carried { passes, .. } => work.passes += passes,
             PickSource::Sample { read, .. } => work.passes += read.div_ceil(self.setup.pool.rows()),
+            PickSource::Ranked(rows) => work += rows.work(),
             PickSource::Top(_) => {}
         }
         work
@@ -196,6 +216,20 @@ fn best_of(
     if rows.is_empty() {
         return Ok(None);
     }
+    with_tracker(setup, ledger, picks, rows, drawn, |tracker| {
+        take_best(&Scorer { rows: Some(rows), ..setup.scorer(tracker, picks.len()) }, limits)
+    })
+}
+
+/// Calls `f` with the numbers of some rows, which are computed from scratch.
+fn with_tracker<A>(
+    setup: &RoundSetup<'_, '_>,
+    ledger: &mut Ledger<'_>,
+    picks: &[Pick],
+    rows: &[usize],
+    drawn: Option<&[usize]>,
+    f: impl FnOnce(&Tracker<'_>) -> A,
+) -> Result<A> {
     let points = setup.pool.gather(rows);
     let probabilities = setup.task.probabilities.map(|p| (Points::from(p).gather(rows), p.dim()));
     let probabilities = match &probabilities {
@@ -205,7 +239,7 @@ fn best_of(
     let pool = Embeddings::new(&points[..], setup.pool.dim())?.into();
     let tracker = tracker_of(setup, pool, probabilities, ledger, picks, drawn);
     tracker.check_definite(setup.noise_var).map_err(|error| error.in_pool(rows))?;
-    Ok(take_best(&Scorer { rows: Some(rows), ..setup.scorer(&tracker, picks.len()) }, limits))
+    Ok(f(&tracker))
 }
 
 /// Returns the targets of a round.
@@ -322,16 +356,16 @@ fn carried<'s>(
     })
 }
 
-/// Returns whether many picks per pass are wanted, and the picks are the largest scores under one noise and a mask.
-fn may_speculate(setup: &RoundSetup<'_, '_>, limits: &Limits<'_>, few_rows: usize) -> bool {
+/// Returns whether few passes are wanted, and the picks are the largest scores under one noise and a mask.
+fn may_speculate(setup: &RoundSetup<'_, '_>, limits: &Limits<'_>, batch: BatchMethod, few_rows: usize) -> bool {
     let (plan, strategy) = (setup.plan, &setup.plan.strategy);
     let is_worthwhile = match plan.engine {
         Engine::Auto => setup.pool.rows() >= few_rows,
         Engine::Plain => false,
         Engine::Speculative => true,
     };
-    let sequential = strategy.batch == BatchMethod::Sequential && strategy.pick_method == PickMethod::Largest;
-    is_worthwhile && sequential && setup.task.noise_vars.is_none() && limits.is_mask()
+    let is_largest = strategy.batch == batch && strategy.pick_method == PickMethod::Largest;
+    is_worthwhile && is_largest && setup.task.noise_vars.is_none() && limits.is_mask()
 }
 
 fn turn_engine<'s>(
@@ -343,7 +377,10 @@ fn turn_engine<'s>(
 ) -> Option<Box<dyn DraftingEngine<'s> + 's>> {
     // Rows elsewhere are scored there: a turn needs no pass over the network.
     let is_far = setup.pool.embeddings().carrier().is_some_and(Carrier::is_far);
-    if is_far || !(setup.plan.strategy.wants().is_turn_only() && may_speculate(setup, limits, FEW_ROWS)) {
+    if is_far
+        || !(setup.plan.strategy.wants().is_turn_only()
+            && may_speculate(setup, limits, BatchMethod::Sequential, FEW_ROWS))
+    {
         return None;
     }
     let targets = targets_after(setup, ledger, setup.plan.earlier_picks + picks.len(), drawn)?;
@@ -358,7 +395,7 @@ fn linear_speculator<'s>(
 ) -> Option<Box<dyn DraftingEngine<'s> + 's>> {
     let strategy = &setup.plan.strategy;
     let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return None };
-    if !may_speculate(setup, limits, FEW_ROWS) {
+    if !may_speculate(setup, limits, BatchMethod::Sequential, FEW_ROWS) {
         return None;
     }
     let targets = targets(setup, ledger, drawn);
@@ -369,6 +406,29 @@ fn linear_speculator<'s>(
     engine.map(|engine| Box::new(engine) as Box<dyn DraftingEngine<'s> + 's>)
 }
 
+/// Lets the pool's carrier rank rows for a rule that scores every row once.
+fn ranked_rows<'s>(
+    setup: &'s RoundSetup<'s, '_>,
+    ledger: &mut Ledger<'_>,
+    limits: &Limits<'_>,
+    drawn: Option<&[usize]>,
+) -> Option<RankedRows<'s>> {
+    let rule = &setup.plan.strategy.rule;
+    let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return None };
+    if !(may_speculate(setup, limits, BatchMethod::TopB, FEW_ROWS) && RankedRows::may_rank(pool)) {
+        return None;
+    }
+    let targets = targets(setup, ledger, drawn);
+    let (form, state) = if rule.is_cosine() {
+        (KeyForm::Correlation, cosine_state(&targets?.points, pool.dim(), setup.mean_var))
+    } else {
+        let joint = joint(setup, ledger, targets.as_ref());
+        let state = SelectionState::new(ledger.data.clone(), joint, targets, rule.wants(), setup.noise_var);
+        (rule.form().filter(|_| rule.is_monotone())?, state)
+    };
+    RankedRows::new(pool, norms, form, state?, limits.open().to_vec())
+}
+
 fn dual_speculator<'s, 'a, 'l: 'a>(
     setup: &'s RoundSetup<'s, 'a>,
     ledger: &mut Ledger<'l>,
@@ -376,7 +436,7 @@ fn dual_speculator<'s, 'a, 'l: 'a>(
     size: usize,
     drawn: Option<&[usize]>,
 ) -> Option<Box<dyn DraftingEngine<'s> + 's>> {
-    if !(may_speculate(setup, limits, FEW_ROWS_DUAL) && DualSpeculator::fits(setup)) {
+    if !(may_speculate(setup, limits, BatchMethod::Sequential, FEW_ROWS_DUAL) && DualSpeculator::fits(setup)) {
         return None;
     }
     let targets = targets(setup, ledger, drawn);

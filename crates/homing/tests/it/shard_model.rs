@@ -22,13 +22,15 @@ pub struct Parts {
     pub passes: AtomicUsize,
     /// Number of passes after which the carrier vanishes.
     pub vanishes_after: AtomicUsize,
+    /// The only rows that passes name, as if a second look had ruled out the others.
+    pub only: Option<std::collections::HashSet<usize>>,
 }
 
 impl Parts {
     pub fn new(values: &[f32], dim: usize, ends: &[usize]) -> Self {
         let (reads, passes) = Default::default();
         let vanishes_after = AtomicUsize::new(usize::MAX);
-        Self { values: values.to_vec(), dim, ends: ends.to_vec(), reads, passes, vanishes_after }
+        Self { values: values.to_vec(), dim, ends: ends.to_vec(), reads, passes, vanishes_after, only: None }
     }
 
     fn has_vanished(&self) -> bool {
@@ -70,6 +72,14 @@ impl RowSource for Parts {
             out.copy_from_slice(&self.values[row * dim..(row + 1) * dim]);
         }
         true
+    }
+
+    /// As a device does: the stored numbers, from one question.
+    fn gather_f64(&self, rows: &[usize], dim: usize, out: &mut [f64]) -> bool {
+        let mut singles = vec![0.0; out.len()];
+        let is_done = self.gather_f32(rows, dim, &mut singles);
+        out.iter_mut().zip(singles).for_each(|(out, single)| *out = single.into());
+        is_done
     }
 
     fn carrier(&self) -> Option<&dyn Carrier> {
@@ -302,6 +312,9 @@ impl Shard for Part<'_> {
                 }
             }
             self.stored[row].iter_mut().for_each(|stored| stored.error = numbers.error);
+        }
+        if let Some(only) = &self.pool.only {
+            found.rows.retain(|(_, row)| only.contains(&(self.rows.start + row)));
         }
         found
     }

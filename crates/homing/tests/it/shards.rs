@@ -81,6 +81,85 @@ fn copies_in_different_shards_tie_to_the_smaller_row() {
     assert_all_splits_agree(&values, &targets, 30, &[1e-3, 0.1]);
 }
 
+/// The rules that score every row once, and the one that takes the targets in turn.
+const RANKED: [&str; 9] = [
+    "cosine",
+    "nearest-each",
+    "itl-top-b",
+    "itl-exact-top-b",
+    "itl-value-top-b",
+    "ctl-top-b",
+    "vtl-top-b",
+    "undirected-itl-top-b",
+    "uncertainty-top-b",
+];
+
+fn as_read<'v>(view: Embeddings<'v>, mean: Option<&'v [f64]>) -> Embeddings<'v> {
+    mean.map_or(view, |mean| view.centered(mean).normalized())
+}
+
+/// Compares the picks of shards with those of one pass over rows in memory.
+fn assert_ranked(values: &[f32], targets: &[f32], prepared: bool) {
+    let mean = Embeddings::new(values, DIM).unwrap().mean();
+    let mean = prepared.then_some(&mean[..]);
+    for ends in splits() {
+        let parts = Parts::new(values, DIM, &ends);
+        let targets = as_read(Embeddings::new(targets, DIM).unwrap(), mean);
+        let task = |pool| Task::new(as_read(pool, mean), targets).observed_rows(&[7, 90]).forbidden(&[8, 2999]);
+        let (here, there) = (task(Embeddings::new(values, DIM).unwrap()), task(parts.embeddings()));
+        for rule in RANKED {
+            for count in [1, 40, 700, ROWS - 4] {
+                let plan = Plan::default().strategy(rule.parse().unwrap()).count(count).noise(Noise::Relative(0.01));
+                let before = parts.passes.load(Ordering::Relaxed);
+                let plain = run(&here, &plan.clone().engine(Engine::Plain));
+                let ranked = run(&there, &plan);
+                let what = format!("{rule}, {count} picks, {} shards", ends.len());
+                assert_same(&plain, &ranked, &what);
+                assert!(parts.passes.load(Ordering::Relaxed) > before, "{what}: the shards were asked");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_scored_once_are_ranked_by_their_shards() {
+    let values = clustered(&mut rng(41), ROWS, DIM, 20);
+    let targets = clustered(&mut rng(42), 6, DIM, 3);
+    assert_ranked(&values, &targets, false);
+    assert_ranked(&values, &targets, true);
+}
+
+#[test]
+fn ranked_copies_and_rows_of_zeros_keep_their_order() {
+    let mut values = clustered(&mut rng(43), ROWS, DIM, 9);
+    for row in 0..ROWS / 2 {
+        values.copy_within(row * DIM..(row + 1) * DIM, (ROWS - 1 - row) * DIM);
+    }
+    values[500 * DIM..503 * DIM].fill(0.0);
+    let targets = values[10 * DIM..15 * DIM].to_vec();
+    assert_ranked(&values, &targets, false);
+}
+
+#[test]
+fn ranking_reads_few_rows_in_two_passes() {
+    let mut values = clustered(&mut rng(44), ROWS, DIM, 20);
+    let targets = clustered(&mut rng(45), 5, DIM, 3);
+    // Rows of one length would all tie without targets.
+    for (row, x) in values.chunks_mut(DIM).enumerate() {
+        x.iter_mut().for_each(|x| *x *= 1.0 + (row as f32).sin() / 9.0);
+    }
+    for rule in RANKED {
+        let parts = Parts::new(&values, DIM, &[1000, ROWS]);
+        let task = Task::new(parts.embeddings(), Embeddings::new(&targets[..], DIM).unwrap());
+        let selection = run(&task, &Plan::default().strategy(rule.parse().unwrap()).count(20));
+        let rows = parts.reads.load(Ordering::Relaxed) / DIM;
+        assert!(rows < ROWS, "{rule}: {rows} rows were read");
+        // The survey, and for each ranking one pass that scores rows and one that names those that may reach the bar.
+        let rankings = if rule == "nearest-each" { 5 } else { 1 };
+        assert!(selection.passes <= 2 + 2 * rankings, "{rule}: {} passes", selection.passes);
+    }
+}
+
 #[test]
 fn only_few_rows_are_read_where_shards_compute() {
     let values = clustered(&mut rng(34), ROWS, DIM, 20);
@@ -129,7 +208,7 @@ fn a_carrier_that_vanishes_in_the_middle_is_an_error() {
     let values = clustered(&mut rng(39), ROWS, DIM, 20);
     let targets = clustered(&mut rng(40), 5, DIM, 3);
     let mut failed = 0;
-    for rule in RULES {
+    for rule in RULES.into_iter().chain(RANKED) {
         for passes in [0, 1, 2, 4] {
             let parts = Parts::new(&values, DIM, &[1000, ROWS]);
             parts.vanishes_after.store(passes, Ordering::Relaxed);

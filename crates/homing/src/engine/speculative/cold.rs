@@ -87,7 +87,7 @@ pub(super) struct Rivals {
 }
 
 impl<'a> ColdRows<'a> {
-    /// Computes all numbers from scratch. The laws must be folded into their bases.
+    /// Takes the shards, and computes all numbers as [`ColdRows::start`] does.
     pub fn new(shards: Vec<Box<dyn Shard + 'a>>, dim: usize, state: &SelectionState, open: &[bool]) -> Self {
         let mut end = 0;
         let parts = shards.into_iter().map(|shard| {
@@ -121,7 +121,8 @@ impl<'a> ColdRows<'a> {
         [self.precision, Precision { unit: product, product, ..self.precision }]
     }
 
-    fn start(&mut self, state: &SelectionState, open: &[bool]) {
+    /// Computes all numbers from scratch again. The laws must be folded into their bases.
+    pub fn start(&mut self, state: &SelectionState, open: &[bool]) {
         let dim = self.dim;
         // Σ weight·c² with c off by γ‖φ‖: the error is at most the largest weight times 2γ‖φ‖Σ|c| + rγ²‖φ‖², and Σ|c| ≤
         // √r‖φ‖.

@@ -13,6 +13,7 @@
 mod block_steps;
 mod cold;
 mod hot;
+mod ranked;
 mod state;
 mod threads;
 mod warm;
@@ -31,6 +32,7 @@ use crate::{Embeddings, Rule};
 use block_steps::{RowMeaning, gamma};
 use cold::{ColdRows, Rivals};
 use hot::HotRows;
+pub(crate) use ranked::{RankedRows, cosine_state};
 pub(crate) use state::SelectionState;
 use threads::ThreadShard;
 
@@ -52,8 +54,10 @@ const FIRST_DRAFT: usize = 8;
 /// Number of drafted picks that are tried on the warm rows at a time.
 const TRIAL: usize = 16;
 
-/// The same for a pool with a carrier at hand.
+/// The same for a pool with a carrier at hand: at first, and at most. A trial costs less there than a pick that is drafted in
+/// vain, so the next trial is as long as the last was successful.
 const TRIAL_CARRIED: usize = 4;
+const MOST_TRIAL_CARRIED: usize = 16;
 
 /// Number of probes that the matrix product computes at a time on processors with AVX-512; a multiple of that on others.
 const REGISTER: usize = 16;
@@ -102,6 +106,13 @@ pub(crate) fn thread_precision(dim: usize, setup: &ShardSetup<'_>) -> Precision 
 
 fn double_norms(pool: Embeddings<'_>) -> Vec<f64> {
     pool.map_blocks(|_, block| block.chunks_exact(pool.dim()).map(norm_sq).collect::<Vec<f64>>()).concat()
+}
+
+/// Returns whether f32 neither overflows nor underflows: VTL needs fourth powers.
+fn fits_single(norms: &Norms, state: &SelectionState) -> bool {
+    let in_range = |size: f64| size == 0.0 || (1e-14..1e14).contains(&size);
+    let sizes = [state.noise_var, state.target_var()];
+    norms.extremes().into_iter().chain(sizes).all(in_range)
 }
 
 /// Returns whether the pool's rows are on a carrier that answers at once.
@@ -176,10 +187,7 @@ impl<'a> LinearSpeculator<'a> {
         if !wants.is_conditional() || !rule.is_monotone() || second.iter().filter(|&&wanted| wanted).count() > 1 {
             return None;
         }
-        // Beyond these sizes f32 overflows or underflows: VTL needs fourth powers.
-        let in_range = |size: f64| size == 0.0 || (1e-14..1e14).contains(&size);
-        let sizes = [state.noise_var, state.target_var()];
-        if !norms.extremes().into_iter().chain(sizes).all(in_range) {
+        if !fits_single(norms, &state) {
             return None;
         }
         // Under much noise, the targets change only the last digits of a variance.
@@ -227,7 +235,12 @@ impl<'a> LinearSpeculator<'a> {
 
     /// Drafts, verifies and accepts picks.
     fn draft_and_verify(&mut self, left: usize) -> Result<(), PrecisionLoss> {
-        let draft = self.draft(self.filled(self.draft).min(left))?;
+        let most = self.filled(self.draft).min(left);
+        // Folding within a draft would have to be done again whenever the draft is cut.
+        if self.state.folds_within(most) {
+            self.state.fold();
+        }
+        let draft = self.draft(most)?;
         let Draft { steps, values, mut hot, joined, state: after_draft } = draft;
         // The rows of the draft, and the step from which on they belong to it.
         let drafted = hot.rows().iter().map(|row| (*row, joined.get(row).copied().unwrap_or(0)));
@@ -294,7 +307,8 @@ impl<'a> LinearSpeculator<'a> {
         };
         // The state before the steps that are not yet tried on the warm rows.
         let (mut tried, mut before) = (0, self.state.clone());
-        let trial_len = if is_near(self.pool) { TRIAL_CARRIED } else { TRIAL };
+        let is_near = is_near(self.pool);
+        let mut trial_len = if is_near { TRIAL_CARRIED } else { TRIAL };
         while tried < most {
             while draft.steps.len() < most.min(tried + trial_len) {
                 draft.hot.standardise(draft.state.standardised().as_deref());
@@ -315,6 +329,7 @@ impl<'a> LinearSpeculator<'a> {
             let rivals = self.cold.try_steps(trial, draft.state.standardised().as_deref(), &excluded);
             if let Some(Rivals { at, rows }) = rivals {
                 tried += at;
+                trial_len = if is_near { at.max(1) } else { TRIAL };
                 draft.state = self.replay((&before, &draft.state), &draft.steps[tried - at..tried])?;
                 for step in draft.steps.drain(tried..) {
                     self.open[step.row] = true;
@@ -325,6 +340,7 @@ impl<'a> LinearSpeculator<'a> {
                 draft.joined.extend(rows.into_iter().map(|row| (row, tried)));
             } else {
                 tried = draft.steps.len();
+                trial_len = if is_near { (2 * trial_len).min(MOST_TRIAL_CARRIED) } else { TRIAL };
             }
             before = draft.state.clone();
         }

@@ -68,14 +68,18 @@ impl SelectionState {
     /// Conditions on a chosen row `x`, and returns the step.
     pub fn observe(&mut self, x: &[f64], ScoredRow { row, key, score }: ScoredRow) -> Result<PickStep, PrecisionLoss> {
         let (standardised, target_var) = (self.standardised(), self.target_var());
-        let (var, weights) = self.data.var_and_functional(x);
+        let of_joint = || self.joint.as_ref().map(|joint| joint.var_and_functional(x));
+        let ((var, weights), joint_numbers) = if self.data.is_large() {
+            rayon::join(|| self.data.var_and_functional(x), of_joint)
+        } else {
+            (self.data.var_and_functional(x), of_joint())
+        };
         if var.is_lost() {
             return Err(PrecisionLoss);
         }
         let total = var.value + self.noise_var;
         let mut second = standardised.map_or(SecondNumber::None, |weights| SecondNumber::Standardised { weights });
-        if let Some(joint) = &mut self.joint {
-            let (var, weights) = joint.var_and_functional(x);
+        if let (Some(joint), Some((var, weights))) = (&mut self.joint, joint_numbers) {
             if var.is_lost() {
                 return Err(PrecisionLoss);
             }
@@ -120,10 +124,13 @@ impl SelectionState {
 
     /// Brings the laws into their shortest form.
     pub fn fold(&mut self) {
-        self.data.rebase();
-        if let Some(joint) = &mut self.joint {
-            joint.rebase();
-        }
+        let Self { data, joint, .. } = self;
+        rayon::join(|| data.rebase(), || joint.as_mut().map(LinearLaw::rebase));
+    }
+
+    /// Returns whether so many further picks fold one of the laws.
+    pub fn folds_within(&self, picks: usize) -> bool {
+        [Some(&self.data), self.joint.as_ref()].into_iter().flatten().any(|law| law.folds_within(picks))
     }
 
     pub fn target_var(&self) -> f64 {
