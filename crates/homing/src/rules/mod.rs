@@ -227,8 +227,9 @@ impl BlockBounds<'_> {
         let std_cov_error = (WIDER * self.std_cov_error) as f32;
         let sign = if self.second_is_sum { 1.0 } else { -1.0 };
         pulp::Arch::new().dispatch(|| {
-            let finite = |list: &[f32]| list.iter().all(|x| x.is_finite());
-            let mut all = finite(vars) && finite(second) && finite(std_cov);
+            // Loops that never end early become vector instructions.
+            let finite = |list: &[f32]| list.iter().fold(true, |all, x| all & x.is_finite());
+            let mut all = finite(vars) & finite(second) & finite(std_cov);
             match (second, self.second_errors, std_cov) {
                 ([], [], []) => {
                     for (v, k) in vars.iter().zip(norms) {
