@@ -98,11 +98,14 @@ impl RowCopies {
         ) {
             let dim = first.len();
             points.par_chunks(SHARE * dim).zip(numbers.par_chunks_mut(SHARE)).for_each(|(points, numbers)| {
-                Arch::new().dispatch(|| {
-                    for (x, number) in points.chunks_exact(dim).zip(numbers) {
-                        f(dot(x, first), second.map_or(0.0, |second| dot(x, second)), number);
-                    }
-                });
+                Arch::new().dispatch(
+                    #[inline(always)]
+                    || {
+                        for (x, number) in points.chunks_exact(dim).zip(numbers) {
+                            f(dot(x, first), second.map_or(0.0, |second| dot(x, second)), number);
+                        }
+                    },
+                );
             });
         }
         match self {

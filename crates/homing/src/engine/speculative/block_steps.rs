@@ -228,7 +228,10 @@ impl<'s, T: Real> BlockSteps<'s, T> {
 
     /// Updates the numbers of some rows for a pick, from their products with its functionals.
     fn apply_one(&self, step: &PickStep, first: &[T], other: Option<&[T]>, numbers: &mut ColdNumbers<T>) {
-        pulp::Arch::new().dispatch(|| self.apply_in_vectors(step, first, other, numbers));
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || self.apply_in_vectors(step, first, other, numbers),
+        );
     }
 
     /// The same, for loops that are compiled for the vectors of this machine.
