@@ -102,7 +102,8 @@ impl RowCopies {
                     #[inline(always)]
                     || {
                         for (x, number) in points.chunks_exact(dim).zip(numbers) {
-                            f(dot(x, first), second.map_or(0.0, |second| dot(x, second)), number);
+                            let other = if let Some(second) = second { dot(x, second) } else { 0.0 };
+                            f(dot(x, first), other, number);
                         }
                     },
                 );

@@ -21,7 +21,7 @@ const FEW: usize = 512;
 const SHARE_OF_FEW: usize = 16;
 
 /// Number of rows that one thread reads at a time in a search through all rows.
-const PART: usize = 4 * BLOCK;
+const PART: usize = 16 * BLOCK;
 
 /// Some rows, and their numbers given all picks.
 #[derive(Clone)]
