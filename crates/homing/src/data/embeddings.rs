@@ -337,16 +337,13 @@ impl<'a> Embeddings<'a> {
         }
         let sums = self.map_blocks(|_, block| {
             let mut sum = vec![0.0; self.dim];
-            pulp::Arch::new().dispatch(
-                #[inline(always)]
-                || {
-                    for row in block.chunks_exact(self.dim) {
-                        for (s, x) in sum.iter_mut().zip(row) {
-                            *s += x;
-                        }
+            pulp::Arch::new().dispatch(|| {
+                for row in block.chunks_exact(self.dim) {
+                    for (s, x) in sum.iter_mut().zip(row) {
+                        *s += x;
                     }
-                },
-            );
+                }
+            });
             sum
         });
         let mut mean = vec![0.0; self.dim];
