@@ -98,11 +98,15 @@ impl RowCopies {
         ) {
             let dim = first.len();
             points.par_chunks(SHARE * dim).zip(numbers.par_chunks_mut(SHARE)).for_each(|(points, numbers)| {
-                Arch::new().dispatch(|| {
-                    for (x, number) in points.chunks_exact(dim).zip(numbers) {
-                        f(dot(x, first), second.map_or(0.0, |second| dot(x, second)), number);
-                    }
-                });
+                Arch::new().dispatch(
+                    #[inline(always)]
+                    || {
+                        for (x, number) in points.chunks_exact(dim).zip(numbers) {
+                            let other = if let Some(second) = second { dot(x, second) } else { 0.0 };
+                            f(dot(x, first), other, number);
+                        }
+                    },
+                );
             });
         }
         match self {

@@ -73,9 +73,12 @@ impl StoredValues<'_> {
     pub fn write_f64(&self, at: Range<usize>, out: &mut [f64]) {
         match self {
             StoredValues::F64(v) => out.copy_from_slice(&v[at]),
-            StoredValues::F32(v) => pulp::Arch::new().dispatch(|| {
-                out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = f64::from(x));
-            }),
+            StoredValues::F32(v) => pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    out.iter_mut().zip(&v[at]).for_each(|(out, &x)| *out = f64::from(x));
+                },
+            ),
             StoredValues::F16(v) => v[at].convert_to_f64_slice(out),
             StoredValues::Bf16(v) => v[at].convert_to_f64_slice(out),
             StoredValues::Source(source) => source.read_f64(at.start, &mut out[..at.len()]),

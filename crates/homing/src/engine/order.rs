@@ -65,9 +65,17 @@ pub(crate) fn winner(
     scored: impl Iterator<Item = ScoredRow> + Clone,
     is_copy: impl Fn(usize, usize) -> bool,
 ) -> Option<ScoredRow> {
-    let best = scored.clone().min_by(ScoredRow::order)?;
-    let tied = scored.filter(|one| one.row < best.row && one.beats(&best, &is_copy));
-    tied.min_by_key(|one| one.row).or(Some(best))
+    winner_at(scored.map(|one| (one.row, one)), is_copy).map(|(_, best)| best)
+}
+
+/// The same for rows with their places, by which copies are compared.
+pub(crate) fn winner_at(
+    placed: impl Iterator<Item = (usize, ScoredRow)> + Clone,
+    is_copy: impl Fn(usize, usize) -> bool,
+) -> Option<(usize, ScoredRow)> {
+    let (place, best) = placed.clone().min_by(|(_, a), (_, b)| a.order(b))?;
+    let tied = placed.filter(|(at, one)| one.row < best.row && one.beats(&best, |_, _| is_copy(*at, place)));
+    tied.min_by_key(|(_, one)| one.row).or(Some((place, best)))
 }
 
 /// Returns whether f has the same value at two rows: k(a, a) = k(a, b) = k(b, b).

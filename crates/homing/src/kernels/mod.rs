@@ -116,13 +116,16 @@ impl Kernel for Linear {
     }
 
     fn vars(&self, rows: &[f64], dim: usize) -> Vec<f64> {
-        pulp::Arch::new().dispatch(|| {
-            let mut vars = Vec::with_capacity(rows.len() / dim);
-            for x in rows.chunks_exact(dim) {
-                vars.push(norm_sq(x));
-            }
-            vars
-        })
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let mut vars = Vec::with_capacity(rows.len() / dim);
+                for x in rows.chunks_exact(dim) {
+                    vars.push(norm_sq(x));
+                }
+                vars
+            },
+        )
     }
 
     fn block(&self, rows: &[f64], points: &[f64], dim: usize, out: &mut [f64]) {

@@ -183,18 +183,22 @@ impl BlockBounds<'_> {
     /// Returns whether any key of a block may reach `bar`. The test is cheap and may return true too often.
     pub(crate) fn may_reach(&self, form: Option<KeyForm>, bar: f32) -> bool {
         let noise_var = self.noise_var as f32;
-        form.is_none_or(|form| {
-            let below =
-                |form: KeyForm| self.all(move |low, high, second| form.is_below(bar, noise_var, (low, high), second));
-            // A constant form in each arm lets the compiler make one loop of vector instructions per form.
-            !match form {
-                KeyForm::Variance => below(KeyForm::Variance),
-                KeyForm::SignalRatio => below(KeyForm::SignalRatio),
-                KeyForm::InformationRatio => below(KeyForm::InformationRatio),
-                KeyForm::ValueRatio => below(KeyForm::ValueRatio),
-                KeyForm::SquaresRatio => below(KeyForm::SquaresRatio),
-                KeyForm::Correlation => below(KeyForm::Correlation),
-            }
+        // A constant form lets the compiler make a loop of vector instructions.
+        macro_rules! below {
+            ($form:path) => {
+                self.all(
+                    #[inline(always)]
+                    |low, high, second| $form.is_below(bar, noise_var, (low, high), second),
+                )
+            };
+        }
+        form.is_none_or(|form| !match form {
+            KeyForm::Variance => below!(KeyForm::Variance),
+            KeyForm::SignalRatio => below!(KeyForm::SignalRatio),
+            KeyForm::InformationRatio => below!(KeyForm::InformationRatio),
+            KeyForm::ValueRatio => below!(KeyForm::ValueRatio),
+            KeyForm::SquaresRatio => below!(KeyForm::SquaresRatio),
+            KeyForm::Correlation => below!(KeyForm::Correlation),
         })
     }
 
@@ -207,17 +211,26 @@ impl BlockBounds<'_> {
         keys.extend_from_slice(vars);
         let keys = &mut keys[from..];
         let second = if second.is_empty() { std_cov } else { second };
-        pulp::Arch::new().dispatch(|| {
-            if second.is_empty() {
-                for key in keys {
-                    *key = form.key(*key, 0.0, noise_var);
+        macro_rules! replace {
+            ($form:path) => {
+                if second.is_empty() {
+                    keys.iter_mut().for_each(|key| *key = $form.key(*key, 0.0, noise_var));
+                } else {
+                    keys.iter_mut().zip(second).for_each(|(key, second)| *key = $form.key(*key, *second, noise_var));
                 }
-            } else {
-                for (key, &second) in keys.iter_mut().zip(second) {
-                    *key = form.key(*key, second, noise_var);
-                }
-            }
-        });
+            };
+        }
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || match form {
+                KeyForm::Variance => replace!(KeyForm::Variance),
+                KeyForm::SignalRatio => replace!(KeyForm::SignalRatio),
+                KeyForm::InformationRatio => replace!(KeyForm::InformationRatio),
+                KeyForm::ValueRatio => replace!(KeyForm::ValueRatio),
+                KeyForm::SquaresRatio => replace!(KeyForm::SquaresRatio),
+                KeyForm::Correlation => replace!(KeyForm::Correlation),
+            },
+        );
         true
     }
 
@@ -233,36 +246,38 @@ impl BlockBounds<'_> {
         let second_error = (WIDER * (self.second_error + ulps)) as f32;
         let std_cov_error = (WIDER * self.std_cov_error) as f32;
         let sign = if self.second_is_sum { 1.0 } else { -1.0 };
-        pulp::Arch::new().dispatch(|| {
-            let finite = |list: &[f32]| list.iter().all(|x| x.is_finite());
-            let mut all = finite(vars) && finite(second) && finite(std_cov);
-            match (second, self.second_errors, std_cov) {
-                ([], [], []) => {
-                    for (v, k) in vars.iter().zip(norms) {
-                        all &= below((v - var_error * k).max(0.0), v + var_error * k, 0.0);
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let mut all = finite(vars) & finite(second) & finite(std_cov);
+                match (second, self.second_errors, std_cov) {
+                    ([], [], []) => {
+                        for (v, k) in vars.iter().zip(norms) {
+                            all &= below((v - var_error * k).max(0.0), v + var_error * k, 0.0);
+                        }
+                    }
+                    (second, [], []) => {
+                        for ((v, k), s) in vars.iter().zip(norms).zip(second) {
+                            let s = s + sign * second_error * k;
+                            all &= below((v - var_error * k).max(0.0), v + var_error * k, s);
+                        }
+                    }
+                    (second, errors, []) => {
+                        for (((v, k), s), e) in vars.iter().zip(norms).zip(second).zip(errors) {
+                            let s = s + sign * (second_error * k + 1.001 * e * k.sqrt());
+                            all &= below((v - var_error * k).max(0.0), v + var_error * k, s);
+                        }
+                    }
+                    (_, _, std_cov) => {
+                        for ((v, k), c) in vars.iter().zip(norms).zip(std_cov) {
+                            let c = c + c.abs() * 1e-6 + std_cov_error * k.sqrt();
+                            all &= below((v - var_error * k).max(0.0), v + var_error * k, c);
+                        }
                     }
                 }
-                (second, [], []) => {
-                    for ((v, k), s) in vars.iter().zip(norms).zip(second) {
-                        let s = s + sign * second_error * k;
-                        all &= below((v - var_error * k).max(0.0), v + var_error * k, s);
-                    }
-                }
-                (second, errors, []) => {
-                    for (((v, k), s), e) in vars.iter().zip(norms).zip(second).zip(errors) {
-                        let s = s + sign * (second_error * k + 1.001 * e * k.sqrt());
-                        all &= below((v - var_error * k).max(0.0), v + var_error * k, s);
-                    }
-                }
-                (_, _, std_cov) => {
-                    for ((v, k), c) in vars.iter().zip(norms).zip(std_cov) {
-                        let c = c + c.abs() * 1e-6 + std_cov_error * k.sqrt();
-                        all &= below((v - var_error * k).max(0.0), v + var_error * k, c);
-                    }
-                }
-            }
-            all
-        })
+                all
+            },
+        )
     }
 
     fn is_finite(&self, i: usize) -> bool {
@@ -291,6 +306,13 @@ impl BlockBounds<'_> {
         };
         (candidate(low), candidate(high))
     }
+}
+
+/// Returns whether all numbers are finite. It reads all of them, because loops that end early cannot use vector instructions.
+#[allow(clippy::inline_always)] // part of loops that are compiled for the vectors of this machine
+#[inline(always)]
+fn finite(list: &[f32]) -> bool {
+    list.iter().fold(true, |all, x| all & x.is_finite())
 }
 
 /// The numbers that a rule reads from a [`Candidate`]. All others are zero.

@@ -58,7 +58,8 @@ impl KeyForm {
     /// Returns whether the key is certainly below `bar`, given bounds on the numbers: the least and the largest variance,
     /// none of them negative, and the most favourable second number. The bounds must be wider than the errors of the
     /// numbers by the rounding of f32, and `bar` lower than the key of interest.
-    #[inline]
+    #[allow(clippy::inline_always)] // part of loops that are compiled for the vectors of this machine
+    #[inline(always)]
     pub fn is_below(self, bar: f32, noise_var: f32, (low, high): (f32, f32), second: f32) -> bool {
         match self {
             KeyForm::Variance => high < bar,
@@ -66,13 +67,15 @@ impl KeyForm {
             KeyForm::InformationRatio => high - second.max(0.0) < bar * (second.max(0.0) + noise_var),
             KeyForm::ValueRatio => high - second.max(0.0) < bar * second.max(0.0),
             KeyForm::SquaresRatio => second < bar * (low + noise_var),
-            // A negative covariance scores higher the larger the variance is.
-            KeyForm::Correlation => second < bar * low.sqrt() && second < bar * high.sqrt(),
+            // c < bar·√v, squared, because roots take long. A negative covariance scores higher the larger the variance is.
+            KeyForm::Correlation if bar < 0.0 => second < 0.0 && second * second > bar * bar * high,
+            KeyForm::Correlation => second < 0.0 || second * second < bar * bar * low,
         }
     }
 
     /// Returns the key up to rounding, to rank rows. A row without variance has the least key.
-    #[inline]
+    #[allow(clippy::inline_always)] // as for `is_below`
+    #[inline(always)]
     pub fn key(self, var: f32, second: f32, noise_var: f32) -> f32 {
         let var = var.max(0.0);
         let given = second.max(0.0).min(var);

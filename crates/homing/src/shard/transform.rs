@@ -33,18 +33,21 @@ impl Transform<'_> {
 
     /// Transforms rows of `dim` numbers, row-major.
     pub fn apply(&self, dim: usize, rows: &mut [f64]) {
-        pulp::Arch::new().dispatch(|| {
-            for row in rows.chunks_exact_mut(dim) {
-                if let Some(offset) = self.offset {
-                    for (x, m) in row.iter_mut().zip(offset) {
-                        *x -= m;
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for row in rows.chunks_exact_mut(dim) {
+                    if let Some(offset) = self.offset {
+                        for (x, m) in row.iter_mut().zip(offset) {
+                            *x -= m;
+                        }
+                    }
+                    if self.to_unit {
+                        scale_to_unit(row);
                     }
                 }
-                if self.to_unit {
-                    scale_to_unit(row);
-                }
-            }
-        });
+            },
+        );
     }
 
     /// Transforms rows of `dim` numbers in f32, which is several times faster. Each is off by at most
@@ -54,24 +57,27 @@ impl Transform<'_> {
         let offset: Option<Vec<f32>> = self.offset.map(|offset| offset.iter().map(|&m| m as f32).collect());
         let short = self.offset.map_or(0.0, |offset| SHORT * SHORT * norm_sq(offset));
         let mut poor = Vec::new();
-        pulp::Arch::new().dispatch(|| {
-            for (i, row) in rows.chunks_exact_mut(dim).enumerate() {
-                if let Some(offset) = &offset {
-                    for (x, m) in row.iter_mut().zip(offset) {
-                        *x -= m;
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (i, row) in rows.chunks_exact_mut(dim).enumerate() {
+                    if let Some(offset) = &offset {
+                        for (x, m) in row.iter_mut().zip(offset) {
+                            *x -= m;
+                        }
+                    }
+                    let square = norm_sq_single(row);
+                    if !SINGLE.contains(&f64::from(square)) || f64::from(square) < short {
+                        poor.push(i);
+                    } else if self.to_unit {
+                        let inverse = square.sqrt().recip();
+                        for x in row {
+                            *x *= inverse;
+                        }
                     }
                 }
-                let square = norm_sq_single(row);
-                if !SINGLE.contains(&f64::from(square)) || f64::from(square) < short {
-                    poor.push(i);
-                } else if self.to_unit {
-                    let inverse = square.sqrt().recip();
-                    for x in row {
-                        *x *= inverse;
-                    }
-                }
-            }
-        });
+            },
+        );
         poor
     }
 

@@ -14,6 +14,9 @@ use crate::{Embeddings, Rule};
 /// Number of terms that are summed in f32 before they are added to a longer sum.
 const RUN: usize = 128;
 
+/// Side of the squares in which products are transposed.
+const TILE: usize = 16;
+
 /// Error factor γ of an inner product that is summed in runs of [`RUN`] terms: the product is off by at most γ‖φ‖‖w‖
 /// (Higham 2002, §3.1). This includes the rounding of the probe and, if it is stored in another type or transformed, of the
 /// row.
@@ -31,8 +34,8 @@ pub(crate) struct Probes<T> {
 pub(crate) struct Products<T> {
     /// Probes × rows, the output of the matrix product.
     transposed: Mat<T>,
-    /// Rows × probes.
-    columns: Mat<T>,
+    /// The products of each probe with all rows, at distances of [`BLOCK`].
+    columns: Vec<T>,
 }
 
 impl<T: Real> Probes<T> {
@@ -47,7 +50,7 @@ impl<T: Real> Probes<T> {
 
     pub fn room(&self) -> Products<T> {
         let count = self.count();
-        Products { transposed: zeros(count, BLOCK), columns: zeros(BLOCK, count) }
+        Products { transposed: zeros(count, BLOCK), columns: vec![T::default(); count * BLOCK] }
     }
 
     /// Multiplies the rows of a block (row-major) with all probes.
@@ -62,18 +65,14 @@ impl<T: Real> Probes<T> {
             let probes = self.matrix.as_ref().subcols(k, run);
             thin_product(out, accumulate, probes, rows.subrows(k, run));
         }
-        products
-            .columns
-            .as_mut()
-            .subrows_mut(0, len)
-            .copy_from(products.transposed.as_ref().subcols(0, len).transpose());
+        transpose(&products.transposed, len, &mut products.columns);
     }
 }
 
 impl<T: Real> Products<T> {
     /// Returns the products of the first `len` rows with probe `j`.
     pub fn of(&self, j: usize, len: usize) -> &[T] {
-        &self.columns.col_as_slice(j)[..len]
+        &self.columns[j * BLOCK..][..len]
     }
 
     /// Returns Σ_j weight_j · c_j² over the probes from `from` on, for the first `len` rows.
@@ -93,6 +92,28 @@ impl<T: Real> Products<T> {
         numbers.second = sums.iter().map(|&q| T::of(q)).collect();
         let off = root.error_per_root(gamma);
         numbers.second_error = sums.iter().map(|q| (off * q.sqrt()) as f32).collect();
+    }
+}
+
+/// Copies the first `columns` numbers of each row of a matrix to a run of numbers, at distances of [`BLOCK`].
+fn transpose<T: Copy + Default>(from: &Mat<T>, columns: usize, to: &mut [T]) {
+    let rows = from.nrows();
+    for (i, j) in (0..rows).step_by(TILE).flat_map(|i| (0..columns).step_by(TILE).map(move |j| (i, j))) {
+        if rows < i + TILE || columns < j + TILE {
+            for (i, j) in (i..rows.min(i + TILE)).flat_map(|i| (j..columns.min(j + TILE)).map(move |j| (i, j))) {
+                to[i * BLOCK + j] = from[(i, j)];
+            }
+            continue;
+        }
+        let mut tile = [[T::default(); TILE]; TILE];
+        for (k, row) in tile.iter_mut().enumerate() {
+            row.copy_from_slice(&from.col_as_slice(j + k)[i..i + TILE]);
+        }
+        for k in 0..TILE {
+            for (l, out) in to[(i + k) * BLOCK + j..][..TILE].iter_mut().enumerate() {
+                *out = tile[l][k];
+            }
+        }
     }
 }
 
@@ -207,7 +228,10 @@ impl<'s, T: Real> BlockSteps<'s, T> {
 
     /// Updates the numbers of some rows for a pick, from their products with its functionals.
     fn apply_one(&self, step: &PickStep, first: &[T], other: Option<&[T]>, numbers: &mut ColdNumbers<T>) {
-        pulp::Arch::new().dispatch(|| self.apply_in_vectors(step, first, other, numbers));
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || self.apply_in_vectors(step, first, other, numbers),
+        );
     }
 
     /// The same, for loops that are compiled for the vectors of this machine.

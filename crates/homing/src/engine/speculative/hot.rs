@@ -8,7 +8,7 @@ use super::{PrecisionLoss, SelectionState};
 use crate::base::algebra::dot;
 use crate::data::copies::RowCopies;
 use crate::engine::numbers::{candidate, lower_squares, lower_variance};
-use crate::engine::order::{ScoredRow, winner};
+use crate::engine::order::{ScoredRow, contenders, winner, winner_at};
 use crate::law::{LOST, LinearLaw, Scanner, Variance};
 use crate::shard::BLOCK;
 use crate::shard::{PickStep, SecondNumber};
@@ -19,6 +19,9 @@ use crate::{Candidate, Embeddings, Rule};
 const SHARE: usize = 64;
 const FEW: usize = 512;
 const SHARE_OF_FEW: usize = 16;
+
+/// Number of rows that one thread reads at a time in a search through all rows.
+const PART: usize = 16 * BLOCK;
 
 /// Some rows, and their numbers given all picks.
 #[derive(Clone)]
@@ -87,20 +90,27 @@ impl HotRows {
         state: &SelectionState,
         open: &[bool],
     ) -> Result<Option<ScoredRow>, PrecisionLoss> {
-        let (standardised, dim) = (state.standardised(), pool.dim());
-        let mut best: Option<ScoredRow> = None;
-        for start in (0..pool.rows()).step_by(64 * BLOCK) {
-            let rows: Vec<usize> = (start..pool.rows().min(start + 64 * BLOCK)).filter(|&row| open[row]).collect();
+        let standardised = state.standardised();
+        let starts: Vec<usize> = (0..pool.rows()).step_by(PART).collect();
+        let scan = |&start: &usize| {
+            let rows: Vec<usize> = (start..pool.rows().min(start + PART)).filter(|&row| open[row]).collect();
             let mut part = Self::build(pool, &rows, state)?;
             part.standardise(standardised.as_deref());
-            let found = part.best(dim, rule, state.noise_var, |_| true)?;
-            best = match (best, found) {
-                (Some(best), Some(found)) if found.beats(&best, super::is_copy(pool)) => Some(found),
-                (None, found) => found,
-                (best, _) => best,
-            };
-        }
-        Ok(best)
+            let keyed = part.keyed(rule, state.noise_var, |_| true);
+            let doubtful = part.most_doubtful(rule, state.noise_var, &keyed);
+            let mut contenders = contenders(keyed.iter().map(|(_, one)| *one));
+            for one in &mut contenders {
+                let at = rows.binary_search(&one.row).expect("the row is one of these rows");
+                one.score = rule.score(&part.candidate(at, state.noise_var));
+            }
+            Ok((contenders, doubtful))
+        };
+        let found = starts.par_iter().map(scan).collect::<Result<Vec<_>, PrecisionLoss>>()?;
+        let doubtful = found.iter().filter_map(|(_, doubtful)| *doubtful).reduce(f64::max);
+        let all = contenders(found.iter().flat_map(|(contenders, _)| contenders).copied());
+        let best = winner(all.into_iter(), super::is_copy(pool));
+        let is_lost = best.zip(doubtful).is_some_and(|(best, doubtful)| doubtful >= best.key);
+        if is_lost { Err(PrecisionLoss) } else { Ok(best) }
     }
 
     /// Replaces the rows by the open rows in `best`, reusing the numbers of those that are already here.
@@ -171,6 +181,23 @@ impl HotRows {
         candidate(var.value, second.value, second.value, std_cov, noise_var)
     }
 
+    /// Returns the open rows with their places and keys, but without their scores.
+    fn keyed(&self, rule: &dyn Rule, noise_var: f64, open: impl Fn(usize) -> bool) -> Vec<(usize, ScoredRow)> {
+        let places = (0..self.rows.len()).filter(|&at| open(self.rows[at]));
+        let key = |at: usize| rule.key(&self.candidate(at, noise_var));
+        places.map(|at| (at, ScoredRow { row: self.rows[at], key: key(at), score: 0.0 })).collect()
+    }
+
+    /// Returns the largest key that a row may have whose sum of squares has lost its digits; `None` if there is no such row.
+    fn most_doubtful(&self, rule: &dyn Rule, noise_var: f64, keyed: &[(usize, ScoredRow)]) -> Option<f64> {
+        let most = |&(at, _): &(usize, ScoredRow)| {
+            let (_, second) = self.numbers[at];
+            let sq_cov = second.value.max(0.0) + 1e-3 * LOST * second.scale;
+            second.is_lost().then(|| rule.key(&Candidate { sq_cov, ..self.candidate(at, noise_var) }))
+        };
+        keyed.iter().filter(|_| self.is_sum).filter_map(most).reduce(f64::max)
+    }
+
     /// Returns the best open row.
     pub fn best(
         &self,
@@ -179,28 +206,14 @@ impl HotRows {
         noise_var: f64,
         open: impl Fn(usize) -> bool,
     ) -> Result<Option<ScoredRow>, PrecisionLoss> {
-        let places: Vec<usize> = (0..self.rows.len()).filter(|&at| open(self.rows[at])).collect();
-        let scored = |at: &usize| {
-            let key = rule.key(&self.candidate(*at, noise_var));
-            ScoredRow { row: self.rows[*at], key, score: 0.0 }
+        let keyed = self.keyed(rule, noise_var, open);
+        let doubtful = self.most_doubtful(rule, noise_var, &keyed);
+        let Some((at, best)) = winner_at(keyed.into_iter(), |a, b| self.points.are_equal(a, b, dim)) else {
+            return Ok(None);
         };
-        let scored: Vec<ScoredRow> = places.iter().map(scored).collect();
-        let Some(leader) = scored.iter().copied().min_by(ScoredRow::order) else { return Ok(None) };
-        let doubtful = |&at: &usize| {
-            let (_, second) = self.numbers[at];
-            let most = second.value.max(0.0) + 1e-3 * LOST * second.scale;
-            second.is_lost() && rule.key(&Candidate { sq_cov: most, ..self.candidate(at, noise_var) }) >= leader.key
-        };
-        if self.is_sum && places.iter().any(doubtful) {
+        if doubtful.is_some_and(|doubtful| doubtful >= best.key) {
             return Err(PrecisionLoss);
         }
-        let place = |row: usize| {
-            let at = scored.iter().position(|one| one.row == row).expect("the row is one of these rows");
-            places[at]
-        };
-        let is_copy = |a: usize, b: usize| self.points.are_equal(place(a), place(b), dim);
-        let best = winner(scored.iter().copied(), is_copy).expect("there is at least the leader");
-        let at = place(best.row);
         Ok(Some(ScoredRow { score: rule.score(&self.candidate(at, noise_var)), ..best }))
     }
 

@@ -62,6 +62,10 @@ const MOST_TRIAL_CARRIED: usize = 16;
 /// Number of probes that the matrix product computes at a time on processors with AVX-512; a multiple of that on others.
 const REGISTER: usize = 16;
 
+/// Share of the hot rows above which challengers are many: the sums of the cold rows have then lost digits, and the next
+/// draft would be cut where there are too many of them.
+const MANY: usize = 16;
+
 /// Number of passes with hardly a pick, because too many rows are within rounding, after which the precision is too low.
 const MOST_POOR_PASSES: usize = 3;
 
@@ -392,7 +396,7 @@ impl<'a> LinearSpeculator<'a> {
     /// Schedules a recomputation of the cold rows' sums if accumulated rounding causes too many rows to be recomputed in
     /// f64.
     fn renew(&mut self, challengers: &Challengers) {
-        let many = challengers.rows.len() > self.hot_rows() / 4;
+        let many = challengers.rows.len() > self.hot_rows() / MANY;
         if self.state.wants.sq_cov && (many || self.state.target_var() < 1e-3 * self.fresh_var) {
             self.fresh_var = self.state.target_var();
             self.is_sum_stale = true;

@@ -34,6 +34,9 @@ pub(super) struct ThreadShard<'a, T: Real> {
     warm: WarmRows<T>,
 }
 
+/// Of so many keys, one is in the sample that tells how large the best ones are.
+const ONE_OF: usize = 16;
+
 /// Later than every decision of a draft.
 const NEVER: u8 = u8::MAX;
 
@@ -71,21 +74,34 @@ impl<'a, T: Real> ThreadShard<'a, T> {
     fn largest(&self, (checkpoint, count): (usize, usize)) -> Vec<usize> {
         let mut keys = vec![f32::NEG_INFINITY; self.named_until.len()];
         let blocks = keys.par_chunks_mut(BLOCK).zip(&self.blocks).zip(self.named_until.par_chunks(BLOCK));
-        blocks.for_each(|((keys, block), named_until)| {
-            let mut found = Vec::with_capacity(keys.len());
+        blocks.for_each_init(Vec::new, |found, ((keys, block), named_until)| {
+            found.clear();
             let bounded = self.meaning.bounded(&block.numbers[checkpoint], &block.norm_sq);
-            self.meaning.rule.keys(&bounded, &mut found);
+            self.meaning.rule.keys(&bounded, found);
             let all = keys.iter_mut().zip(found).zip(named_until);
-            all.filter(|(_, until)| **until != 0).for_each(|((key, found), _)| *key = found);
+            all.filter(|(_, until)| **until != 0).for_each(|((key, found), _)| *key = *found);
         });
-        let bar = (0 < count && count < keys.len()).then(|| {
-            let mut order = keys.clone();
-            *order.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a)).1
-        });
+        let bar = (0 < count && count < keys.len()).then(|| nth_largest(&keys, count));
         let reach = |row: &usize| self.is_open(*row) && bar.is_none_or(|bar| keys[*row].total_cmp(&bar).is_ge());
+        let blocks = (0..keys.len()).into_par_iter().step_by(BLOCK);
+        let found = blocks.flat_map_iter(|start| (start..keys.len().min(start + BLOCK)).filter(reach));
+        let mut rows: Vec<usize> = found.collect();
         // Many rows may have the same key as the bar.
-        (0..keys.len()).filter(reach).take(2 * count).collect()
+        rows.truncate(2 * count);
+        rows
     }
+}
+
+/// Returns the `count`th largest of more keys than that.
+fn nth_largest(keys: &[f32], count: usize) -> f32 {
+    let nth = |keys: &mut [f32], n: usize| *keys.select_nth_unstable_by(n - 1, |a, b| b.total_cmp(a)).1;
+    // A sample tells roughly where it lies, so that few keys have to be compared with each other.
+    let mut sample: Vec<f32> = keys.iter().step_by(ONE_OF).copied().collect();
+    let within = (count + count / 4).div_ceil(ONE_OF) + ONE_OF;
+    let guess = if within < sample.len() { nth(&mut sample, within) } else { f32::NEG_INFINITY };
+    let above = |keys: &[f32]| keys.iter().copied().filter(|key| key.total_cmp(&guess).is_ge()).collect::<Vec<f32>>();
+    let mut few: Vec<f32> = keys.par_chunks(BLOCK).flat_map_iter(above).collect();
+    if count <= few.len() { nth(&mut few, count) } else { nth(&mut keys.to_vec(), count) }
 }
 
 impl<T: Real> Shard for ThreadShard<'_, T> {
@@ -212,7 +228,7 @@ impl<T: Real> Shard for ThreadShard<'_, T> {
             numbers.var.push(from.var[i]);
             numbers.second.extend(from.second.get(i));
         }
-        self.warm = WarmRows::new(self.pool, &rows, &numbers, ranking);
+        self.warm.replace(self.pool, &rows, &numbers, ranking);
         self.warm.best(self.meaning, ranking.count)
     }
 

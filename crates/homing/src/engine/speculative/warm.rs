@@ -24,17 +24,20 @@ struct WarmBlock<T> {
 }
 
 impl<T: Real> WarmRows<T> {
-    /// Creates the rows from their numbers before the pending picks.
-    pub fn new(pool: Embeddings<'_>, rows: &[usize], numbers: &ColdNumbers<T>, ranking: &Ranking<'_>) -> Self {
+    /// Replaces all rows, given their numbers before the pending picks. The copies take the room of the former ones, because
+    /// fresh memory costs a page fault per 4 kB.
+    pub fn replace(&mut self, pool: Embeddings<'_>, rows: &[usize], numbers: &ColdNumbers<T>, ranking: &Ranking<'_>) {
         let part = |list: &[T], at: usize| list.get(at..list.len().min(at + BLOCK)).unwrap_or_default().to_vec();
-        let copies = |rows: &[usize]| {
-            let mut points = vec![T::default(); rows.len() * pool.dim()];
+        let mut room: Vec<Vec<T>> = self.blocks.drain(..).map(|block| block.points).collect();
+        room.resize_with(rows.len().div_ceil(BLOCK), Vec::new);
+        let copies = |rows: &[usize], mut points: Vec<T>| {
+            points.resize(rows.len() * pool.dim(), T::default());
             T::gather(pool, rows, &mut points);
             points
         };
-        let block = |(b, rows): (usize, &[usize])| WarmBlock {
+        let block = |((b, rows), room): ((usize, &[usize]), Vec<T>)| WarmBlock {
             rows: rows.to_vec(),
-            points: copies(rows),
+            points: copies(rows, room),
             numbers: ColdNumbers {
                 var: part(&numbers.var, b * BLOCK),
                 second: part(&numbers.second, b * BLOCK),
@@ -42,9 +45,8 @@ impl<T: Real> WarmRows<T> {
             },
             history: Vec::new(),
         };
-        let mut warm = Self { blocks: rows.par_chunks(BLOCK).enumerate().map(block).collect() };
-        warm.apply(pool, (ranking.pending, ranking.after), |_, _, _| {});
-        warm
+        self.blocks = rows.par_chunks(BLOCK).enumerate().zip(room).map(block).collect();
+        self.apply(pool, (ranking.pending, ranking.after), |_, _, _| {});
     }
 
     /// Applies steps, and calls `at` with a block's rows and numbers before each step and after the last.
@@ -95,9 +97,12 @@ impl<T: Real> WarmRows<T> {
             let ranked = block.rows.iter().zip(keys(meaning, &block.numbers));
             ranked.map(|(&row, key)| Ranked { row, key }).collect::<Vec<_>>()
         };
-        let mut ranked: Vec<Ranked> = self.blocks.iter().flat_map(ranked).collect();
+        let mut ranked: Vec<Ranked> = self.blocks.par_iter().flat_map_iter(ranked).collect();
+        if count < ranked.len() {
+            ranked.select_nth_unstable_by(count, Ranked::order);
+            ranked.truncate(count);
+        }
         ranked.sort_unstable_by(Ranked::order);
-        ranked.truncate(count);
         ranked
     }
 }
