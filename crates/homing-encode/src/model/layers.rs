@@ -61,16 +61,20 @@ pub(crate) struct Norm {
 impl Norm {
     pub(crate) fn apply(&self, rows: &mut [f32]) {
         let width = self.scale.len();
-        Arch::new().dispatch(|| {
-            for row in rows.chunks_exact_mut(width) {
-                let mean = sum(row, |value| value) / width as f32;
-                let variance = sum(row, |value| (value - mean) * (value - mean)) / width as f32;
-                let factor = 1.0 / (variance + self.epsilon).sqrt();
-                for ((value, scale), shift) in row.iter_mut().zip(&self.scale).zip(&self.shift) {
-                    *value = (*value - mean) * factor * scale + shift;
+        // Without the attribute, LLVM would not compile the loops for the vectors of the machine.
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for row in rows.chunks_exact_mut(width) {
+                    let mean = sum(row, |value| value) / width as f32;
+                    let variance = sum(row, |value| (value - mean) * (value - mean)) / width as f32;
+                    let factor = 1.0 / (variance + self.epsilon).sqrt();
+                    for ((value, scale), shift) in row.iter_mut().zip(&self.scale).zip(&self.shift) {
+                        *value = (*value - mean) * factor * scale + shift;
+                    }
                 }
-            }
-        });
+            },
+        );
     }
 
     pub(crate) fn applied(&self, rows: &[f32]) -> Vec<f32> {
