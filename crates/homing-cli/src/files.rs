@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Error, Result, bail};
 use homing::{Embeddings, Kernel, Points, Task, kernel_named};
 use homing_encode::{Cache, EncoderChoice, Error as EncodeError, Items, Opened, Progress as EncodingProgress, Session};
-use homing_pool::{Access, Error as PoolError, Format, Pool, ReadOptions, RowList, listed_labels, one_line};
+use homing_pool::{Access, Error as PoolError, Format, Pool, ReadOptions, RowList, labelled_rows, one_line};
 
 use crate::arguments::{ColumnArguments, LimitColumnArguments, ModelArguments, file_of};
 use crate::refusal::Options;
@@ -111,37 +111,44 @@ struct Observed {
 impl Observed {
     /// Reads a list of rows, embeddings, or the folder of a labelling run.
     fn open(path: &Path, pool: &Pool) -> Result<Self> {
-        #[cfg(feature = "label")]
-        if homing_label::is_run(path) {
-            let ids = homing_label::observed_ids(path)?;
-            // A pool without ids is labelled by its row numbers.
-            let list = match ids.iter().map(|id| id.parse().ok()).collect() {
-                Some(rows) if pool.ids().is_none() => RowList::Rows(rows),
-                _ => RowList::Ids(ids),
-            };
-            return Ok(Self { rows: rows_of(list, pool, path)?, ..Self::default() });
-        }
-        match RowList::open(path)?.in_order_of(pool.side_by_side())? {
+        match row_list(path, pool)?.in_order_of(pool.side_by_side())? {
             RowList::Embeddings(points) => Ok(Self { points: Some(points), ..Self::default() }),
             list => {
-                let rows = rows_of(list, pool, path)?;
-                let (listed, labelled) = (rows.len(), labelled(path, rows)?);
-                let unlabelled = (labelled.len() < listed).then(|| {
-                    let without = grouped(listed - labelled.len());
-                    format!("{}: {without} of {listed} rows have no label and do not count as observed", path.display())
+                let listed = rows_of(list, pool, path)?;
+                let (count, rows) = (listed.len(), labelled_rows(path, listed)?);
+                let unlabelled = (rows.len() < count).then(|| {
+                    let (without, all) = (grouped(count - rows.len()), grouped(count));
+                    format!("{}: {without} of {all} rows have no label and do not count as observed", path.display())
                 });
-                Ok(Self { rows: labelled, points: None, unlabelled })
+                Ok(Self { rows, points: None, unlabelled })
             }
         }
     }
 }
 
-/// Returns those of the listed rows that the list gives a label; all of them if it gives none to any.
-fn labelled(path: &Path, rows: Vec<usize>) -> Result<Vec<usize>> {
-    let Some(labels) = listed_labels(path, None)?.filter(|labels| labels.len() == rows.len()) else { return Ok(rows) };
-    let has_label = |(_, label): &(&usize, &String)| !label.trim().is_empty();
-    let labelled: Vec<usize> = rows.iter().zip(&labels).filter(has_label).map(|(&row, _)| row).collect();
-    Ok(if labelled.is_empty() { rows } else { labelled })
+/// Reads the list of rows at `path`, or the rows that tell something about the task if it is the folder of a labelling run.
+fn row_list(path: &Path, pool: &Pool) -> Result<RowList> {
+    #[cfg(feature = "label")]
+    if homing_label::is_run(path) {
+        let ids = homing_label::observed_ids(path)?;
+        // A pool without ids is labelled by its row numbers.
+        return Ok(match ids.iter().map(|id| id.parse().ok()).collect() {
+            Some(rows) if pool.ids().is_none() => RowList::Rows(rows),
+            _ => RowList::Ids(ids),
+        });
+    }
+    #[cfg(not(feature = "label"))]
+    let _ = pool;
+    Ok(RowList::open(path)?)
+}
+
+/// Returns the file of labels: the one that was named, or that of the labelling run in the folder that was named.
+pub fn label_table(named: &Path) -> Result<PathBuf> {
+    #[cfg(feature = "label")]
+    if homing_label::is_run(named) {
+        return Ok(homing_label::write_label_table(named)?);
+    }
+    Ok(named.to_owned())
 }
 
 /// Columns that only some commands read.
@@ -261,16 +268,10 @@ impl TaskFiles {
 
     fn ignored(&self) -> Option<String> {
         let targets = &self.target_file.as_ref()?.pool;
-        let names: Vec<String> = targets.ignored_numbers().iter().map(|name| format!("'{name}'")).collect();
-        let (path, one) = (targets.path().display(), names.len() == 1);
-        (!names.is_empty()).then(|| {
-            format!(
-                "warning: {} {} of {path} {} ignored, because the pool's embedding has no such column",
-                if one { "the column" } else { "the columns" },
-                names.join(", "),
-                if one { "is" } else { "are" },
-            )
-        })
+        let (path, names) = (targets.path().display(), targets.ignored_numbers());
+        let of = are(names);
+        (!names.is_empty())
+            .then(|| format!("warning: of {path}, {of} ignored, because the pool's embedding has no such column"))
     }
 
     fn found(&self, options: &Options) -> Option<String> {
@@ -342,6 +343,13 @@ impl TaskFiles {
         task.groups = self.groups.as_deref();
         Ok(task)
     }
+}
+
+/// Begins a statement about columns: "the column 'x' is" or "the columns 'x', 'y' are".
+fn are(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let (column, verb) = if names.len() == 1 { ("column", "is") } else { ("columns", "are") };
+    format!("the {column} {} {verb}", quoted.join(", "))
 }
 
 /// Says how many files and rows of a pool were read, if there may be several, and what else lies in the same folder.
@@ -420,6 +428,10 @@ fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time:
         }
         _ => String::new(),
     };
+    let left_out = match session.left_out() {
+        [] => String::new(),
+        names => format!("; {} left out (--encoder none uses the numbers)", are(names)),
+    };
     let cached = match session.cached() {
         0 => String::new(),
         some => format!(" ({} from the cache)", grouped(some)),
@@ -430,7 +442,7 @@ fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time:
         ""
     };
     Some(format!(
-        "Embedded {} {}{column} with {} in {}{cached}, {} numbers each{better}.",
+        "Embedded {} {}{column} with {} in {}{cached}, {} numbers each{better}{left_out}.",
         grouped(count),
         encoder.kind(),
         encoder.name(),
@@ -441,7 +453,7 @@ fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time:
 
 /// Returns the rows of a pool that a file names.
 pub fn named_rows(path: &Path, pool: &Pool) -> Result<Vec<usize>> {
-    rows_of(RowList::open(path)?, pool, path)
+    rows_of(row_list(path, pool)?, pool, path)
 }
 
 /// Returns the file for a report: a name without an ending gets `.html`, unless it is a device or a pipe.

@@ -236,6 +236,7 @@ impl Options {
             Encode::NameTexts => ("name it with `--text-column NAME`", "call it `text`"),
             Encode::ChooseEncoder => ("let `--encoder built-in` embed both", "embed both with `homing embed`"),
             Encode::ChooseBuiltIn => ("choose `--encoder built-in`", "choose `built-in`"),
+            Encode::UseNumbers => ("use the numbers of both with `--encoder none`", "take the texts out of the pool"),
             remedy => return remedy.to_string(),
         };
         self.fitting(by_options.to_owned(), plain)

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Rule that chooses the rows; `homing rules` lists all rules.
     #[arg(long, default_value = "itl")]
     rule: String,
-    /// Rows that are labelled already: a picks file, indices, ids, or their embeddings.
+    /// Rows that are labelled already: a picks file, indices, ids, a table of labels, the folder of a labelling run, or embeddings.
     #[arg(long, value_name = "FILE")]
     observed: Option<PathBuf>,
     /// Seed for all random choices.

@@ -27,6 +27,9 @@ pub enum Error {
     /// No column of a table could be what the encoder embeds.
     #[error("{} has no column that is recognised as {expected}{}; {}", display_path(.path), listed(.names), Remedy::NameTexts)]
     NoItems { path: PathBuf, names: Vec<String>, expected: ItemKind },
+    /// The texts of the pool were embedded, and the targets are numbers.
+    #[error("{} has numbers and no texts, but the texts of the pool were embedded; give texts, or {}", display_path(.path), Remedy::UseNumbers)]
+    OnlyNumbers { path: PathBuf },
     /// A table lists an image that does not exist.
     #[error("row {row} of {} lists the image {}, which does not exist; write paths relative to the table, or correct that row", display_path(.path), display_path(.image))]
     NoImage { path: PathBuf, row: usize, image: PathBuf },
@@ -70,6 +73,8 @@ pub enum Remedy {
     ChooseEncoder,
     /// Choose a built-in encoder.
     ChooseBuiltIn,
+    /// Choose no encoder, so that columns of numbers are used.
+    UseNumbers,
     /// A remedy of a reader.
     Pool(homing_pool::Remedy),
     /// A remedy of a data set.
@@ -82,6 +87,7 @@ impl fmt::Display for Remedy {
             Remedy::NameTexts => out.write_str("name it in `ReadOptions::text`"),
             Remedy::ChooseEncoder => out.write_str("choose an `EncoderChoice`"),
             Remedy::ChooseBuiltIn => out.write_str("choose `EncoderChoice::BuiltIn`"),
+            Remedy::UseNumbers => out.write_str("choose `EncoderChoice::None`"),
             Remedy::Pool(remedy) => remedy.fmt(out),
             Remedy::Data(remedy) => remedy.fmt(out),
         }
@@ -97,6 +103,7 @@ impl Error {
             Error::NoTexts { .. } | Error::NoItems { .. } => Some(Remedy::NameTexts),
             Error::Unembedded { .. } => Some(Remedy::ChooseEncoder),
             Error::NoModels { .. } => Some(Remedy::ChooseBuiltIn),
+            Error::OnlyNumbers { .. } => Some(Remedy::UseNumbers),
             _ => None,
         }
     }
@@ -119,6 +126,7 @@ impl Error {
             Error::NoItems { path: path(), names: vec!["one".to_owned()], expected: ItemKind::Images },
             Error::NoImage { path: path(), row: 3, image: "one.png".into() },
             Error::Unembedded { path: path() },
+            Error::OnlyNumbers { path: path() },
             Error::OtherKind { path: path(), found: ItemKind::Texts, expected: ItemKind::Images },
             Error::Model { path: path(), detail: "it has no config.json".to_owned() },
             Error::NoRuntime { path: path() },

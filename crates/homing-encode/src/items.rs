@@ -101,24 +101,26 @@ fn is_lines(path: &Path) -> bool {
 /// Number of columns of numbers beside texts from which they count as embeddings, whatever their names are.
 const FEWEST_NUMBERS: usize = 8;
 
-/// Whether columns of numbers beside texts, which have these names, are rather stars or prices than embeddings: if there are fewer
-/// than 8, and none has the name of a coordinate, which is one letter (`x`) or ends with a digit (`e0`).
+/// Whether the columns of numbers of a table, which have these names, are rather stars or prices than embeddings: if the column
+/// `text` holds texts and not paths, there are fewer than 8, and none has the name of a coordinate, which is one letter (`x`) or
+/// ends with a digit (`e0`).
 ///
 /// ```
 /// use homing_encode::are_facts;
 ///
-/// assert!(are_facts(&["stars", "price"]));
-/// assert!(!are_facts(&["x", "y"]) && !are_facts(&["e0", "e1"]) && !are_facts(&["price"; 8]));
+/// assert!(are_facts("review", &["stars", "price"]) && !are_facts("url", &["stars", "price"]));
+/// assert!(!are_facts("text", &["x", "y"]) && !are_facts("text", &["e0", "e1"]) && !are_facts("text", &["price"; 8]));
 /// ```
-pub fn are_facts<N: AsRef<str>>(names: &[N]) -> bool {
+pub fn are_facts<N: AsRef<str>>(text: &str, numbers: &[N]) -> bool {
     let is_coordinate = |name: &str| name.chars().count() == 1 || name.ends_with(|last: char| last.is_ascii_digit());
-    (1..FEWEST_NUMBERS).contains(&names.len()) && !names.iter().any(|name| is_coordinate(name.as_ref()))
+    !PATH_NAMES.contains(&text.to_lowercase().as_str())
+        && (1..FEWEST_NUMBERS).contains(&numbers.len())
+        && !numbers.iter().any(|name| is_coordinate(name.as_ref()))
 }
 
 /// Whether a table has texts, and its columns of numbers are no embeddings of them.
 pub(crate) fn are_rather_texts(pool: &Pool) -> bool {
-    let is_text = |name: &str| !PATH_NAMES.contains(&name.to_lowercase().as_str());
-    are_facts(pool.side_by_side()) && pool.text_column().is_some_and(is_text)
+    pool.text_column().is_some_and(|text| are_facts(text, pool.side_by_side()))
 }
 
 /// Whether the file or folder at `path` holds texts or images instead of embeddings.

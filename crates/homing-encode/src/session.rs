@@ -75,6 +75,8 @@ pub struct Session {
     state: State,
     cache: Option<Cache>,
     cached: usize,
+    /// Columns of numbers beside the texts of the pool.
+    left_out: Vec<String>,
 }
 
 /// Number of items that are encoded between two reports of progress. One file of the cache holds as many.
@@ -88,7 +90,7 @@ impl Session {
             EncoderChoice::None => State::Embedded,
             EncoderChoice::Automatic | EncoderChoice::BuiltIn => State::Fresh,
         };
-        Ok(Self { choice, state, cache: None, cached: 0 })
+        Ok(Self { choice, state, cache: None, cached: 0, left_out: Vec::new() })
     }
 
     /// Sets the cache from which embeddings are taken if a model has computed them before, and to which new ones are added. So
@@ -102,6 +104,11 @@ impl Session {
     /// Returns for how many items the cache had the embeddings.
     pub fn cached(&self) -> usize {
         self.cached
+    }
+
+    /// Returns the columns of numbers of the pool that are not its embeddings, because they are rather facts about its texts.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// Returns the encoder, if a model was chosen or something has been encoded.
@@ -121,12 +128,17 @@ impl Session {
                 Ok(pool) => Ok(Opened { pool, items: None }),
                 Err(
                     PoolError::NoEmbedding { .. } | PoolError::UnknownExtension { .. } | PoolError::NoShards { .. },
-                ) if items::open(path, options).is_ok() => Err(Error::Unembedded { path: path.to_owned() }),
+                ) if self.choice != EncoderChoice::None && items::open(path, options).is_ok() => {
+                    Err(Error::Unembedded { path: path.to_owned() })
+                }
                 Err(error) => Err(error.into()),
             },
             (State::Fresh, EncoderChoice::Automatic) if !items::has_no_embeddings(path) => {
                 match Pool::open(path, options) {
-                    Ok(pool) if items::are_rather_texts(&pool) => self.encode(path, options, progress),
+                    Ok(pool) if items::are_rather_texts(&pool) => {
+                        self.left_out = pool.side_by_side().to_vec();
+                        self.encode(path, options, progress)
+                    }
                     Ok(pool) => {
                         self.state = State::Embedded;
                         Ok(Opened { pool, items: None })
@@ -143,6 +155,9 @@ impl Session {
 
     fn encode(&mut self, path: &Path, options: &ReadOptions, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
         let (table, items) = items::open(path, options).map_err(|error| match (error, self.encoder()) {
+            (Error::NoTexts { path, .. }, _) if !self.left_out.is_empty() && Pool::open(&path, options).is_ok() => {
+                Error::OnlyNumbers { path }
+            }
             (Error::NoTexts { path, names }, Some(encoder)) => Error::NoItems { path, names, expected: encoder.kind() },
             (error, _) => error,
         })?;

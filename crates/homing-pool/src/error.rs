@@ -192,6 +192,9 @@ pub enum Error {
     /// A listed row is beyond the end of the pool.
     #[error("{} lists row {row}, but the pool has {rows} rows, counted from 0; list rows of this pool", display_path(.path))]
     RowOutside { path: PathBuf, row: usize, rows: usize },
+    /// There are not as many rows of values as rows of the pool.
+    #[error("{} has {values} rows of values but the pool has {rows} rows; give one row of values per row, or labels in a table with the columns index (or id) and label", display_path(.path))]
+    ValueCount { path: PathBuf, values: usize, rows: usize },
     /// There are too many classes to estimate the noise from.
     #[error("{} has {classes} different labels, too many to estimate the noise from; name no column of labels", display_path(.path))]
     ManyLabels { path: PathBuf, classes: usize },

@@ -100,7 +100,7 @@ pub use paths::{Paths, refuse_foreign};
 pub use picks::{PickColumns, PickFormat, check_picks_writable, write_picks, write_picks_csv};
 pub use pool::Pool;
 pub use raw_table::RawTable;
-pub use row_labels::{classes_of, label_values, listed_labels, row_labels};
+pub use row_labels::{classes_of, label_values, labelled_rows, listed_labels, row_labels, values_of_rows};
 pub use row_values::RowValues;
 pub use rows::RowList;
 pub use store::Access;

@@ -1,9 +1,9 @@
-//! Labels that a table gives to rows of a pool.
+//! Labels and values that a file gives to rows of a pool.
 
 use std::path::Path;
 
 use crate::chooser::LABEL_NAMES;
-use crate::{Error, Pool, RawTable, ReadOptions, Result, RowList};
+use crate::{Error, NumberTable, Pool, RawTable, ReadOptions, Result, RowList};
 
 /// Maximum number of values that labels may turn into, one per row and class.
 const MOST_VALUES: usize = 100_000_000;
@@ -48,6 +48,33 @@ pub fn row_labels(
         *place = label;
     }
     Ok(Some(labels))
+}
+
+/// Returns those of the rows, which the file at `path` lists, to which it gives a label; all of them if it gives none to any.
+pub fn labelled_rows(path: &Path, rows: Vec<usize>) -> Result<Vec<usize>> {
+    let labels = listed_labels(path, None)?.filter(|labels| labels.len() == rows.len());
+    let Some(labels) = labels else { return Ok(rows) };
+    let has_label = |(_, label): &(&usize, &String)| !label.trim().is_empty();
+    let labelled: Vec<usize> = rows.iter().zip(&labels).filter(has_label).map(|(&row, _)| row).collect();
+    Ok(if labelled.is_empty() { rows } else { labelled })
+}
+
+/// Returns the values in a file from which a noise can be estimated: those of its labels ([`label_values`]) if it is a table of
+/// labels, and otherwise its numbers, one row per row of the pool. The arguments are those of [`row_labels`].
+pub fn values_of_rows(
+    path: &Path,
+    pool: Option<&Pool>,
+    rows: usize,
+    label_column: Option<&str>,
+) -> Result<Option<Vec<f64>>> {
+    if let Some(labels) = row_labels(path, pool, rows, label_column)? {
+        return label_values(path, &labels);
+    }
+    let table = NumberTable::open(path)?;
+    if table.rows != rows {
+        return Err(Error::ValueCount { path: path.to_owned(), values: table.rows, rows });
+    }
+    Ok(Some(table.numbers))
 }
 
 /// Returns the classes that labels name, sorted; blank labels name none.

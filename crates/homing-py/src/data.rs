@@ -10,7 +10,7 @@ use homing::remote::RemotePool;
 use homing::shard::Carrier;
 use homing::{Embeddings, RowSource, StoredValues};
 use homing_cuda::{Carried, Device, DevicePool, Format, runs_on_devices};
-use homing_pool::{Access, ColumnChoice, Pool, ReadOptions, RowList, embedding_column};
+use homing_pool::{Access, ColumnChoice, Pool, ReadOptions, RowList, embedding_column, labelled_rows};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -333,12 +333,18 @@ impl Data {
         Self::of_pool(py, py.detach(|| Pool::open_many(&paths, &options)).map_err(pool_error)?)
     }
 
-    /// Returns the rows of this pool that a file names, or the embeddings that it holds.
-    fn named(&self, py: Python<'_>, path: PathBuf) -> PyResult<(Option<Vec<usize>>, Option<Data>)> {
+    /// Returns the rows of this pool that a file names, or the embeddings that it holds; if `labelled`, without the rows that lack a
+    /// label that others have.
+    #[pyo3(signature = (path, labelled=false))]
+    fn named(&self, py: Python<'_>, path: PathBuf, labelled: bool) -> PyResult<(Option<Vec<usize>>, Option<Data>)> {
         let columns = self.columns().unwrap_or_default();
         match py.detach(|| RowList::open(&path)?.in_order_of(&columns)).map_err(pool_error)? {
             RowList::Embeddings(pool) => Ok((None, Some(Self::new(py, Storage::File(Box::new(pool)))?))),
-            list => Ok((list.rows_of(self.file()).map_err(pool_error)?, None)),
+            list => {
+                let rows = list.rows_of(self.file()).map_err(pool_error)?;
+                let kept = |rows| if labelled { labelled_rows(&path, rows) } else { Ok(rows) };
+                Ok((rows.map(kept).transpose().map_err(pool_error)?, None))
+            }
         }
     }
 

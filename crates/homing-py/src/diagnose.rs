@@ -1,16 +1,14 @@
 //! Diagnoses what a pool can teach about some targets.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use homing::Interrupt;
 use homing::diagnose::{Diagnosis as CoreDiagnosis, Question};
-use homing_pool::{NumberTable, label_values, row_labels};
-use pyo3::exceptions::PyValueError;
+use homing_pool::values_of_rows;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::argument::Argument;
-use crate::data::Data;
 use crate::error::pool_error;
 use crate::pages::{self, DiagnosisWords};
 use crate::run::run;
@@ -90,7 +88,7 @@ pub fn diagnose(
     let Settings { plan, threads, .. } = Settings::read(settings)?;
     let rows = task.get().pool().rows();
     let values = match values.extract::<PathBuf>() {
-        Ok(path) => values_in(&path, task.get().pool(), rows)?,
+        Ok(path) => values_of_rows(&path, task.get().pool().file(), rows, None).map_err(pool_error)?,
         Err(_) => Argument { name: "values", object: values }.optional(|values| values.columns(rows))?,
     };
     let interrupt = Interrupt::default();
@@ -105,20 +103,6 @@ pub fn diagnose(
         })
     })?;
     Ok(Diagnosis { diagnosis, task })
-}
-
-/// Returns the values that the labels in a file are, or those of a file of numbers with one row per row of the pool.
-fn values_in(path: &Path, pool: &Data, rows: usize) -> PyResult<Option<Vec<f64>>> {
-    if let Some(labels) = row_labels(path, pool.file(), rows, None).map_err(pool_error)? {
-        return label_values(path, &labels).map_err(pool_error);
-    }
-    let table = NumberTable::open(path).map_err(pool_error)?;
-    if table.rows != rows {
-        let found = table.rows;
-        let message = format!("{} has {found} rows of values, but the pool has {rows} rows", path.display());
-        return Err(PyValueError::new_err(message));
-    }
-    Ok(Some(table.numbers))
 }
 
 #[pymethods]

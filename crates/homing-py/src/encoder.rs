@@ -115,11 +115,11 @@ pub fn holds_items(py: Python<'_>, path: PathBuf, columns: &Bound<'_, PyDict>) -
     Ok(py.detach(|| homing_encode::holds_items(&path, &options)))
 }
 
-/// Whether columns of numbers beside texts are rather stars or prices than embeddings, by their names.
+/// Whether columns of numbers beside a column of texts are rather stars or prices than embeddings, by their names.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python hands over a list")]
-pub fn are_facts(names: Vec<String>) -> bool {
-    homing_encode::are_facts(&names)
+pub fn are_facts(text: &str, numbers: Vec<String>) -> bool {
+    homing_encode::are_facts(text, &numbers)
 }
 
 /// Whether a path is the name of an image file.

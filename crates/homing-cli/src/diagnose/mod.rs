@@ -51,7 +51,7 @@ pub struct Arguments {
     /// Seed for all random choices.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Output format: human-readable tables, or JSON with one object, whose fields have the names of Python's `Diagnosis`.
+    /// Output format: human-readable tables, or JSON with one object, whose numbers have the names of Python's `Diagnosis.to_dict`.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
     format: OutputFormat,
     /// File for an HTML page with the same content; a name without an ending gets .html.

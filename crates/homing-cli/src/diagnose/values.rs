@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use homing_pool::{NumberTable, Pool, classes_of, label_values, row_labels};
+use anyhow::{Context, Result};
+use homing_pool::{Pool, classes_of, label_values, row_labels, values_of_rows};
 
-use crate::terminal::grouped;
+use crate::files::label_table;
 
 /// Where the values may be.
 pub struct Values<'a> {
@@ -20,12 +20,8 @@ pub struct Values<'a> {
 impl Values<'_> {
     /// Returns one row of values per row of the pool, with NaN for rows without values; none if there are no values.
     pub fn read(&self, pool: &Pool, label_column: Option<&str>) -> Result<Option<Vec<f64>>> {
-        let labels_in = |path| row_labels(path, Some(pool), pool.rows(), label_column);
         if let Some(path) = self.file {
-            return match labels_in(path)? {
-                Some(labels) => Ok(label_values(path, &labels)?),
-                None => numbers_of_file(path, pool.rows()).map(Some),
-            };
+            return values_of_rows(&label_table(path)?, Some(pool), pool.rows(), label_column).context("--values");
         }
         if let Some(values) = self.column.and_then(|column| pool.numbers(column)) {
             return Ok(Some(values.to_vec()));
@@ -35,21 +31,8 @@ impl Values<'_> {
         }
         let Some(path) = self.picks else { return Ok(None) };
         // Labels that are all equal say nothing about the noise.
-        let labels = labels_in(path)?.filter(|labels| classes_of(labels).len() > 1);
+        let labels = row_labels(&label_table(path)?, Some(pool), pool.rows(), label_column)?;
+        let labels = labels.filter(|labels| classes_of(labels).len() > 1);
         Ok(labels.map_or(Ok(None), |labels| label_values(path, &labels))?)
     }
-}
-
-/// Reads the numbers of a file with one row per row of the pool.
-fn numbers_of_file(path: &Path, rows: usize) -> Result<Vec<f64>> {
-    let values = NumberTable::open(path).context("--values")?;
-    if values.rows != rows {
-        let (got, path) = (grouped(values.rows), path.display());
-        bail!(
-            "{path} has {got} rows of values but the pool has {} rows; give one row of values per row, or labels in a table with \
-             the columns index (or id) and label",
-            grouped(rows)
-        );
-    }
-    Ok(values.numbers)
 }

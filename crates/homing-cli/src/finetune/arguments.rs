@@ -1,7 +1,7 @@
 //! The arguments of `homing finetune`, and the run that they describe.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use clap::{Args, FromArgMatches};
@@ -11,6 +11,7 @@ use homing_train::{
     RunSpec, Sigma, TaskSpec, models,
 };
 
+use crate::files::label_table;
 use crate::refusal;
 
 const EXAMPLES: &str = "\
@@ -263,15 +264,6 @@ impl DataOptions {
             text_column: None,
         }
     }
-}
-
-/// Returns the file of labels: the one that was named, or that of the labelling run in the folder that was named.
-fn label_table(named: &Path) -> Result<PathBuf> {
-    #[cfg(feature = "label")]
-    if homing_label::is_run(named) {
-        return Ok(homing_label::write_label_table(named)?);
-    }
-    Ok(named.to_owned())
 }
 
 impl RunOptions {

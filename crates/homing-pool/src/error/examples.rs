@@ -87,6 +87,7 @@ impl Error {
             UnknownId { path: path(), id: "'seven'".to_owned() }
             NotAnIndex { path: path(), row: 3, value: "'x'".to_owned() }
             NotListed { path: "pool.list".into(), missing: path() }
+            ValueCount { path: path(), values: 10, rows: 20 }
             RowOutside { path: path(), row: 30, rows: 20 }
             ManyLabels { path: path(), classes: 300_000 }
             UnclearRows { path: path(), pool: "other.json".into(), detail: "its parts contradict each other".to_owned() }

@@ -81,9 +81,9 @@ def strings_of(x: Any, column: str | None = None, *, explicit: bool = False) -> 
         names = list(map(str, x.columns))
         if column is not None and column not in names:
             raise ValueError(f"there is no column {column!r}; there are {', '.join(names)}")
-        if not explicit and _has_embeddings(x, names):
+        usual = [name for item in _homing.item_names() for name in names if name.lower() == item]
+        if not explicit and _has_embeddings(x, names, column or next(iter(usual), None)):
             return None
-        usual = [name for name in _homing.item_names() if name in names]
         texts = [name for at, name in enumerate(names) if _is_free_text(x.iloc[:, at], name)]
         column = column or (usual[0] if usual else texts[0] if len(texts) == 1 else None)
         return None if column is None else _filled(x.iloc[:, names.index(column)])
@@ -99,13 +99,14 @@ def strings_of(x: Any, column: str | None = None, *, explicit: bool = False) -> 
     return _filled(x.to_pylist() if hasattr(x, "to_pylist") else list(x))
 
 
-def _has_embeddings(x: Any, names: list[str]) -> bool:
-    """Whether a table with these columns has a column of lists, or columns of floats that are more than prices beside texts."""
+def _has_embeddings(x: Any, names: list[str], text: str | None) -> bool:
+    """Whether a table with these columns has a column of lists, or columns of floats that are more than facts about its texts."""
     columns = [x.iloc[:, at] for at in range(len(names))]
-    floats = [name for name, column in zip(names, columns) if column.dtype.kind == "f"]
-    has_lists = any(len(column) and isinstance(column.iloc[0], (list, tuple, np.ndarray)) for column in columns)
-    has_texts = any(name in _homing.item_names() for name in names)
-    return has_lists or bool(floats) and not (has_texts and _homing.are_facts(floats))
+    if any(len(column) and isinstance(column.iloc[0], (list, tuple, np.ndarray)) for column in columns):
+        return True
+    numbers = [name for name, column in zip(names, columns) if column.dtype.kind in "fiu" and name.lower() not in IDS]
+    has_floats = any(column.dtype.kind == "f" for column in columns)
+    return has_floats and not (text is not None and _homing.are_facts(text, numbers))
 
 
 def _is_free_text(column: Any, name: str) -> bool:

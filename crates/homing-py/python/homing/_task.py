@@ -14,6 +14,7 @@ from homing._encoder import Encoder, encoder_for, strings_of
 from homing._files import files_of
 from homing._homing import Data, Task
 from homing._inputs import Embeddings, Rows
+from homing._label_run import LabelRun
 from homing._pool_table import PoolTable
 from homing._progress import Pick, pick_callback
 from homing._selection import Selection
@@ -86,7 +87,7 @@ class TaskData:
             if not are_items():
                 raise
         else:
-            if not (_homing.are_facts(data.columns or []) and are_items()):
+            if not (_homing.are_facts("text", data.columns or []) and are_items()):
                 return data
         self.encoder = Encoder()
         return self.encoder._data(pool, columns)
@@ -180,12 +181,17 @@ def _points(x: Any, rows: int, what: str) -> Any:
 
 
 def observed_of(x: Any, pool: Data) -> tuple[npt.NDArray[np.int64], Data | None]:
-    """Returns the observed rows, or else the observed points: floats are embeddings, and a file may hold either."""
+    """Returns the observed rows, or else the observed points: floats are embeddings, and a file may hold either.
+
+    Rows of a file count if they have a label or none has one. The folder of a labelling run stands for its observed rows."""
     none = np.empty(0, np.int64)
     if _are_ids(x):
         return _rows_of_ids(x, pool), None
     if isinstance(x, (str, os.PathLike)):
-        named, points = pool.named(x)
+        if os.path.isfile(os.path.join(x, "events.jsonl")):
+            ids = LabelRun(x).observed
+            return (np.array(list(map(int, ids)), dtype=np.int64) if pool.ids_of([]) is None else _rows_of_ids(ids, pool)), None
+        named, points = pool.named(x, labelled=True)
         return (none, points) if named is None else (np.array(named, dtype=np.int64), None)
     if x is None or isinstance(x, (Selection, set, frozenset)) or (_inputs.paths_of(x) is None and _is_of_whole_numbers(x)):
         return _inputs.rows(x, "observed rows", pool.rows), None

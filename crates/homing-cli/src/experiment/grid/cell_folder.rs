@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use homing_experiment::GridCell;
@@ -10,6 +12,9 @@ use homing_pool::refuse_foreign;
 use homing_train::{RunFolder, RunSpec};
 
 use crate::finetune::process_words;
+
+/// How long the results of another machine may take to appear.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A cell of an experiment and the folder that it runs in.
 pub struct CellFolder<'a> {
@@ -29,6 +34,15 @@ impl<'a> CellFolder<'a> {
 
     pub fn is_done(&self) -> bool {
         self.folder.join("results.csv").exists()
+    }
+
+    /// Whether the results are there, or appear soon: a shared folder may show what another machine wrote some seconds later.
+    pub fn appears(&self) -> bool {
+        let since = Instant::now();
+        while !self.is_done() && since.elapsed() < PATIENCE {
+            thread::sleep(PATIENCE / 50);
+        }
+        self.is_done()
     }
 
     pub fn rounds(&self) -> usize {

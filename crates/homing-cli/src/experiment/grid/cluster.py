@@ -35,7 +35,10 @@ def run_cell(program, version, arguments, folder):
     found = program if os.path.exists(program) else shutil.which(os.path.basename(program))
     if found is None:
         return f"the machine {here} has no {program}; install Homing on all machines"
-    its = subprocess.run([found, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.strip()
+    try:
+        its = subprocess.run([found, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.strip()
+    except OSError as error:
+        return f"the machine {here} cannot start {found} ({error.strerror}); install Homing for this kind of machine"
     if its != version:
         return f"the machine {here} has {its or 'another program'} instead of {version}; install the same version on all machines"
     environment = {**os.environ, "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -98,6 +101,8 @@ def main(address, program, version):
         for cell in ended:
             try:
                 failure = ray.get(cell)
+            except ray.exceptions.RayTaskError as error:
+                failure = f"it could not be started ({first_line(error.cause)}); run the experiment again to continue"
             except ray.exceptions.RayError as error:
                 failure = f"Ray lost it more than {LOSSES} times ({first_line(error)}); run the experiment again to continue"
             tell(ended={"key": running.pop(cell), "failure": failure})

@@ -61,7 +61,11 @@ pub fn run(
             let Some(at) = running.iter().position(|one| one.folder.key == key) else { continue };
             let one = running.remove(at);
             one.bar.finish_and_clear();
-            if is_done {
+            let missing = is_done && !one.folder.appears();
+            if missing {
+                let why = "it left no results here; start the experiment in a folder that all machines share";
+                failed.push((one.folder.cell.label(), why.to_owned()));
+            } else if is_done {
                 done += 1;
                 board.done(&one, done);
                 let _ = disk::remove_file(&one.folder.log());
