@@ -50,8 +50,25 @@ def test_texts_beside_stars_and_prices_are_embedded_and_not_the_numbers(files):
     texts = homing.select(TEXTS, TARGETS, 3).indices.tolist()
     for pool in (frame, path):
         assert homing.select(pool, TARGETS, 3).indices.tolist() == texts
-        numbers = homing.select(pool, np.ones((1, 2)), 3, encoder="none").indices.tolist()
-        assert numbers == homing.select(frame[["stars", "price"]].to_numpy(), np.ones((1, 2)), 3).indices.tolist()
+    numbers = homing.select(path, np.ones((1, 2)), 3, encoder="none").indices.tolist()
+    assert numbers == homing.select(np.ascontiguousarray(frame[["stars", "price"]]), np.ones((1, 2)), 3).indices.tolist()
+    with pytest.raises(ValueError, match="no column that is recognised as texts"):
+        (files / "numbers.csv").write_text("stars,price\n1,3\n")
+        homing.select(path, files / "numbers.csv", 3)
+    # The address of a page is not a text, and a coordinate is not a fact.
+    for name, columns in [("url", ["stars", "price"]), ("text", ["x", "price"])]:
+        other = frame.set_axis([name, *columns], axis=1)
+        with pytest.raises((TypeError, ValueError)):
+            homing.select(other, TARGETS, 3)
+
+
+def test_rows_of_a_file_count_as_observed_if_they_have_a_label(tmp_path, command):
+    pool, targets = np.eye(6), np.ones((1, 6))
+    (tmp_path / "some.csv").write_text("index,label\n1,a\n2,\n4,b\n")
+    (tmp_path / "none.csv").write_text("index,label\n1,\n2,\n")
+    for name, rows in [("some.csv", [1, 4]), ("none.csv", [1, 2])]:
+        found = homing.select(pool, targets, 2, observed=tmp_path / name).indices.tolist()
+        assert found == homing.select(pool, targets, 2, observed=rows).indices.tolist()
 
 
 def test_embeddings_are_those_of_the_command_and_of_its_cache(files, command):

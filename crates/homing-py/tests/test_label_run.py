@@ -41,6 +41,17 @@ def test_the_last_answer_that_counts_is_the_label(tmp_path):
     assert run.classes == ["cat", "dog", "cow"] and len(run) == 3
 
 
+def test_the_folder_of_a_run_stands_for_its_observed_rows(tmp_path):
+    pool, targets = np.eye(6), np.ones((1, 6))
+    run = write(tmp_path, label("1", "cat"), {"event": "exclude", "ids": ["4"]}, {"event": "skip", "ids": ["2"]})
+    expected = homing.select(pool, targets, 2, observed=[1, 4]).indices.tolist()
+    assert homing.select(pool, targets, 2, observed=run.folder).indices.tolist() == expected
+    table = tmp_path / "pool.csv"
+    table.write_text("id,x,y\n" + "".join(f"{row},{row % 2},{row}.5\n" for row in (5, 4, 3, 2, 1)))
+    selection = homing.select(table, np.ones((1, 2)), 3, observed=run.folder)
+    assert not {1, 4} & set(selection.indices.tolist()), "ids 4 and 1 are rows 1 and 4"
+
+
 def test_most_annotators_decide_and_disagreements_are_listed(tmp_path):
     run = write(
         tmp_path,
