@@ -269,9 +269,9 @@ impl TaskFiles {
     fn ignored(&self) -> Option<String> {
         let targets = &self.target_file.as_ref()?.pool;
         let (path, names) = (targets.path().display(), targets.ignored_numbers());
-        let of = are(names);
+        let columns = are(names, &format!(" of {path}"));
         (!names.is_empty())
-            .then(|| format!("warning: of {path}, {of} ignored, because the pool's embedding has no such column"))
+            .then(|| format!("warning: {columns} ignored, because the pool's embedding has no such column"))
     }
 
     fn found(&self, options: &Options) -> Option<String> {
@@ -345,11 +345,11 @@ impl TaskFiles {
     }
 }
 
-/// Begins a statement about columns: "the column 'x' is" or "the columns 'x', 'y' are".
-fn are(names: &[String]) -> String {
+/// Begins a statement about columns: "the column 'x' is" or "the columns 'x', 'y' of pool.csv are".
+fn are(names: &[String], of: &str) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
     let (column, verb) = if names.len() == 1 { ("column", "is") } else { ("columns", "are") };
-    format!("the {column} {} {verb}", quoted.join(", "))
+    format!("the {column} {}{of} {verb}", quoted.join(", "))
 }
 
 /// Says how many files and rows of a pool were read, if there may be several, and what else lies in the same folder.
@@ -430,7 +430,7 @@ fn encoded(session: &Session, pool: &PoolFile, targets: Option<&PoolFile>, time:
     };
     let left_out = match session.left_out() {
         [] => String::new(),
-        names => format!("; {} left out (--encoder none uses the numbers)", are(names)),
+        names => format!("; {} left out (--encoder none uses the numbers)", are(names, "")),
     };
     let cached = match session.cached() {
         0 => String::new(),
