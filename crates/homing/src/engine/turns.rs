@@ -158,7 +158,7 @@ impl<'s> Ranking<'s> {
     /// Returns the best `depth` open rows of the target `a`, if the carrier can name them.
     fn queue(&mut self, cosines: &Cosines<'_>, a: usize, open: &[bool], depth: usize) -> Option<Queue> {
         let state = cosine_state(self.targets.iter().nth(a)?, self.targets.dim, self.scale)?;
-        self.rows.restart(state, open);
+        self.rows.turn_to(state, open);
         let score = |rows: &[usize]| {
             let values = cosines.pool.gather(rows);
             let vars = cosines.kernel.vars(&values, cosines.pool.dim());

@@ -341,7 +341,7 @@ fn carried<'s>(
     carrier.scoring(&Opening {
         transform: pool.transform(),
         strategy: strategy.name,
-        are_gradients: strategy.space == Space::Given,
+        in_given_space: strategy.space == Space::Given,
         beta: strategy.beta,
         noise_var: setup.noise_var,
         seed: plan.seed,
