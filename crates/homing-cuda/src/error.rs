@@ -128,11 +128,10 @@ impl fmt::Display for Error {
             }
             Error::HostMemory { needed, free } => {
                 write!(f, "the pool needs {:.1} GiB, more than the device has free, and ", gib(needed))?;
-                match free.as_ref().map(gib) {
-                    Some(free) => write!(f, "only {free:.1} GiB of the machine's memory may hold it instead")?,
-                    None => {
-                        f.write_str("the driver could not reserve as much of the machine's memory to hold it instead")?
-                    }
+                if let Some(free) = free {
+                    write!(f, "only {:.1} GiB of the machine's memory may hold it instead", gib(free))?;
+                } else {
+                    f.write_str("the driver could not reserve as much of the machine's memory")?;
                 }
             }
             Error::OutOfMemory => f.write_str("the device has run out of memory")?,
