@@ -162,7 +162,29 @@ fn ranking_reads_few_rows_in_two_passes() {
         assert_eq!(selection.passes, 1 + 2 * rankings, "{rule}");
         assert_eq!(parts.starts.load(Ordering::Relaxed), 2 * rankings, "{rule}: no numbers are computed in vain");
         assert_eq!(parts.passes.load(Ordering::Relaxed), 2 * rankings, "{rule}");
+        assert!(!selection.left_carrier, "{rule}");
     }
+}
+
+#[test]
+fn a_selection_says_that_its_carrier_could_not_tell_rows_apart() {
+    // More copies than a carrier may name.
+    let (rows, dim) = (20_000, 8);
+    let row = clustered(&mut rng(48), 1, dim, 1);
+    let values = row.repeat(rows);
+    for rule in ["cosine", "nearest-each", "itl-top-b"] {
+        let plan = Plan::default().strategy(rule.parse().unwrap()).count(5);
+        let parts = Parts::new(&values, dim, &[rows]);
+        let targets = Embeddings::new(&values[..dim], dim).unwrap();
+        let there = run(&Task::new(parts.embeddings(), targets), &plan);
+        let here = run(&Task::new(Embeddings::new(&values[..], dim).unwrap(), targets), &plan);
+        assert_same(&here, &there, rule);
+        assert!(there.left_carrier && !here.left_carrier, "{rule}");
+    }
+    // A pass over few rows takes less time here.
+    let few = Parts::new(&values[..100 * dim], dim, &[100]);
+    let plan = Plan::default().strategy("undirected-itl".parse().unwrap()).count(5);
+    assert!(run(&Task::undirected(few.embeddings()), &plan).left_carrier);
 }
 
 #[test]

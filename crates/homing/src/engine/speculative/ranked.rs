@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::cold::ColdRows;
-use super::{SelectionState, carried, fits_single, is_near};
+use super::{SelectionState, carried, fits_single};
 use crate::engine::order::{ScoredRow, TIE};
 use crate::engine::work::Work;
 use crate::law::Law;
@@ -35,11 +35,6 @@ pub(crate) struct RankedRows<'a> {
 }
 
 impl<'a> RankedRows<'a> {
-    /// Returns whether the pool has a carrier at hand.
-    pub fn may_rank(pool: Embeddings<'_>) -> bool {
-        is_near(pool)
-    }
-
     /// Prepares to rank rows by keys of a form, and computes nothing yet. Returns `None` if the pool's carrier cannot, or for
     /// norms beyond f32.
     pub fn new(
@@ -112,7 +107,7 @@ impl<'a> RankedRows<'a> {
     }
 
     pub fn work(&self) -> Work {
-        Work { passes: self.passes, probes: self.cold.probes() }
+        Work { passes: self.passes, probes: self.cold.probes(), left_carrier: false }
     }
 }
 
