@@ -14,7 +14,12 @@ build() {
   mkdir -p "$built/homing"
   cargo build --release -p homing-cli
   cp target/release/homing "$built/command"
-  cargo build --release -p homing-py
+  # As maturin does: an extension that is linked to one version of Python cannot be imported by others.
+  PYO3_BUILD_EXTENSION_MODULE=1 cargo build --release -p homing-py
+  if readelf -d target/release/lib_homing.so | grep -q 'NEEDED.*libpython'; then
+    echo "the Python extension needs one version of libpython" >&2
+    exit 1
+  fi
   cp crates/homing-py/python/homing/*.py "$built/homing/"
   cp target/release/lib_homing.so "$built/homing/_homing.abi3.so"
   program() {

@@ -216,7 +216,7 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
         note(outcome.times(reporting));
         outcome.places().into_iter().for_each(note);
         warning.into_iter().for_each(note);
-        device_note(&carried, uploading).into_iter().for_each(note);
+        device_note(&carried, selection.left_carrier, uploading).into_iter().for_each(note);
         plan.greedy.guarantee(&task, &plan).into_iter().for_each(note);
     }
     if arguments.verbose {
@@ -226,8 +226,12 @@ fn choose(arguments: &Arguments, mut plan: Plan) -> Result<()> {
 }
 
 /// Returns a sentence about where the selection ran, if a device was requested.
-fn device_note(carried: &Carried, uploading: Duration) -> Option<String> {
+fn device_note(carried: &Carried, left: bool, uploading: Duration) -> Option<String> {
     match carried {
+        Carried::On { device, .. } if left => Some(format!(
+            "Passes ran on the CPU although {device} holds the pool, which is small or has too many rows whose scores are equal up to rounding; the upload took {:.2} s.",
+            uploading.as_secs_f64()
+        )),
         Carried::On { device, pool } if pool.is_lent() => Some(format!(
             "The pool is larger than the memory of {device}, so every pass read it from this machine's memory; copying it there took {:.2} s.",
             uploading.as_secs_f64()

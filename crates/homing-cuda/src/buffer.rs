@@ -7,7 +7,7 @@ use cudarc::driver::sys::CU_MEMHOSTALLOC_DEVICEMAP;
 use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, PinnedHostSlice, ValidAsZeroBits};
 
 use crate::real::Real;
-use crate::{Device, Result};
+use crate::{Device, Error, Result};
 
 /// Number of bytes from which on an allocation is checked first, to say how much is needed and how much is free. The check
 /// takes longer than a small allocation.
@@ -119,11 +119,16 @@ pub(crate) struct Lent {
 }
 
 impl Lent {
-    /// Returns memory that `write` fills.
+    /// Returns memory that `write` fills, for a pool that needs `needed` bytes of it in all.
     #[allow(unsafe_code, reason = "memory that the device reads is not initialised")]
-    pub fn new(device: &Arc<Device>, len: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Self> {
+    pub fn new(
+        device: &Arc<Device>,
+        (len, needed): (usize, usize),
+        write: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<Self> {
         // SAFETY: every byte is a valid u8, and `write` writes all that are read.
-        let mut memory = unsafe { device.context.alloc_pinned_with_flags(len.max(1), CU_MEMHOSTALLOC_DEVICEMAP) }?;
+        let memory = unsafe { device.context.alloc_pinned_with_flags(len.max(1), CU_MEMHOSTALLOC_DEVICEMAP) };
+        let mut memory = memory.map_err(|error| Error::of_host_memory(error, needed))?;
         write(&mut memory.as_mut_slice()?[..len])?;
         let address = memory.as_ptr()? as u64;
         Ok(Self { device: device.clone(), memory, address })

@@ -45,8 +45,8 @@ pub enum Error {
     HostMemory {
         /// Bytes that are needed.
         needed: usize,
-        /// Bytes of the machine's memory that may be used.
-        free: usize,
+        /// Bytes of the machine's memory that may be used; `None` if the driver refused to reserve as much as is needed.
+        free: Option<usize>,
     },
     /// Another program took the memory that was free a moment before.
     OutOfMemory,
@@ -127,11 +127,12 @@ impl fmt::Display for Error {
                 write!(f, "the pool needs {needed:.1} GiB of device memory, and {free:.1} GiB are free")?;
             }
             Error::HostMemory { needed, free } => {
-                let (needed, free) = (gib(needed), gib(free));
-                write!(
-                    f,
-                    "the pool needs {needed:.1} GiB, more than the device has free, and only {free:.1} GiB of the machine's memory may hold it instead"
-                )?;
+                write!(f, "the pool needs {:.1} GiB, more than the device has free, and ", gib(needed))?;
+                if let Some(free) = free {
+                    write!(f, "only {:.1} GiB of the machine's memory may hold it instead", gib(free))?;
+                } else {
+                    f.write_str("the driver could not reserve as much of the machine's memory")?;
+                }
             }
             Error::OutOfMemory => f.write_str("the device has run out of memory")?,
             Error::Inexact => {
@@ -176,6 +177,15 @@ impl Error {
         format!("{problem}{}", words(remedy))
     }
 
+    /// Returns why the driver refused memory of the machine for a pool that needs so many bytes of it. The driver has the same
+    /// code for this memory as for that of a device.
+    pub(crate) fn of_host_memory(error: DriverError, needed: usize) -> Self {
+        match Self::from(error) {
+            Error::OutOfMemory => Error::HostMemory { needed, free: None },
+            other => other,
+        }
+    }
+
     /// Returns one error of each kind.
     #[doc(hidden)]
     pub fn examples() -> Vec<Self> {
@@ -188,7 +198,8 @@ impl Error {
             Error::NoDevice { index: 1, count: 1 },
             Error::NoDevice { index: 7, count: 2 },
             Error::Memory { needed: 3 << 30, free: 1 << 30 },
-            Error::HostMemory { needed: 300 << 30, free: 100 << 30 },
+            Error::HostMemory { needed: 300 << 30, free: Some(100 << 30) },
+            Error::HostMemory { needed: 300 << 30, free: None },
             Error::OutOfMemory,
             Error::Inexact,
             Error::TooManyRows(1 << 33),
@@ -246,6 +257,9 @@ mod tests {
         let of = |code| Error::from(DriverError(code));
         assert_eq!(of(CUresult::CUDA_ERROR_NO_DEVICE), Error::NoDevice { index: 0, count: 0 });
         assert_eq!(of(CUresult::CUDA_ERROR_OUT_OF_MEMORY), Error::OutOfMemory);
+        let refused = Error::of_host_memory(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY), 3 << 30);
+        assert_eq!(refused, Error::HostMemory { needed: 3 << 30, free: None });
+        assert!(refused.to_string().contains("the machine's memory"), "{refused}");
         let vanished = of(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS).to_string();
         assert_eq!(vanished, "the device failed (illegal address); select again, or on the CPU");
     }

@@ -146,11 +146,11 @@ impl DevicePool {
         let (rows, dim, size) = (pool.rows(), pool.dim(), format.size());
         let needed = rows * dim * size;
         if let Some(free) = room.map(|room| room as usize).filter(|&free| free < needed) {
-            return Err(Error::HostMemory { needed, free });
+            return Err(Error::HostMemory { needed, free: Some(free) });
         }
         let part = |(own, device): (Range<usize>, &Arc<Device>)| {
             device.check_room(own.len() * NUMBERS + ROOM)?;
-            let lent = Lent::new(device, own.len() * dim * size, |memory| {
+            let lent = Lent::new(device, (own.len() * dim * size, needed), |memory| {
                 let step = (UPLOAD / size / dim).max(1);
                 for (block, rows) in memory.chunks_mut(step * dim * size).zip(own.clone().step_by(step)) {
                     copy_bytes(pool.values(), rows * dim..rows * dim + block.len() / size, block);

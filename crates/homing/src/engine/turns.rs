@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::order::{ScoredRow, is_copy, winner};
 use super::plain::{cosine_with, divide_by_std};
 use super::setup::RoundSetup;
-use super::speculative::{DraftingEngine, PrecisionLoss, RankedRows, cosine_state};
+use super::speculative::{DraftingEngine, PrecisionLoss, RankedRows, cosine_state, is_near};
 use super::work::Work;
 use crate::law::targets::Targets;
 use crate::law::{Functional, Law, WhitenedColumns};
@@ -46,7 +46,8 @@ pub(crate) struct TurnEngine<'s> {
     open: Vec<bool>,
     turn: usize,
     depth: usize,
-    passes: usize,
+    /// The work so far, without that of the ranking.
+    work: Work,
     /// Ranks the rows where they lie, if the pool has a carrier at hand.
     ranking: Option<Ranking<'s>>,
 }
@@ -71,7 +72,7 @@ impl<'s> TurnEngine<'s> {
             open,
             turn: targets.turns,
             depth: 0,
-            passes: 0,
+            work: Work::default(),
             ranking,
         }
     }
@@ -80,13 +81,15 @@ impl<'s> TurnEngine<'s> {
     fn fill(&mut self) {
         let Self { cosines, open, depth, .. } = self;
         let targets = cosines.targets.len();
-        if let Some(mut ranking) = self.ranking.take()
-            && let Some(queues) = (0..targets).map(|a| ranking.queue(cosines, a, open, *depth)).collect()
-        {
-            (self.queues, self.ranking) = (queues, Some(ranking));
-            return;
+        if let Some(mut ranking) = self.ranking.take() {
+            if let Some(queues) = (0..targets).map(|a| ranking.queue(cosines, a, open, *depth)).collect() {
+                (self.queues, self.ranking) = (queues, Some(ranking));
+                return;
+            }
+            self.work += ranking.rows.work();
         }
-        self.passes += 1;
+        self.work.passes += 1;
+        self.work.left_carrier = is_near(cosines.pool.embeddings());
         let mut queues: Vec<Queue> = (0..targets).map(|_| Queue::default()).collect();
         let blocks: Vec<usize> = (0..cosines.pool.rows().div_ceil(BLOCK)).collect();
         for group in blocks.chunks(GROUP) {
@@ -149,7 +152,7 @@ impl<'s> Ranking<'s> {
     fn new(setup: &'s RoundSetup<'s, '_>, targets: &Targets, open: &[bool]) -> Option<Self> {
         let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return None };
         let state = cosine_state(targets.whose_turn(), targets.dim, setup.mean_var)?;
-        let may_rank = setup.kernel.is_linear() && RankedRows::may_rank(pool);
+        let may_rank = setup.kernel.is_linear() && is_near(pool);
         let rows =
             may_rank.then(|| RankedRows::new(pool, norms, KeyForm::Correlation, state, open.to_vec())).flatten()?;
         Some(Self { rows, targets: targets.clone(), scale: setup.mean_var })
@@ -158,7 +161,7 @@ impl<'s> Ranking<'s> {
     /// Returns the best `depth` open rows of the target `a`, if the carrier can name them.
     fn queue(&mut self, cosines: &Cosines<'_>, a: usize, open: &[bool], depth: usize) -> Option<Queue> {
         let state = cosine_state(self.targets.iter().nth(a)?, self.targets.dim, self.scale)?;
-        self.rows.restart(state, open);
+        self.rows.turn_to(state, open);
         let score = |rows: &[usize]| {
             let values = cosines.pool.gather(rows);
             let vars = cosines.kernel.vars(&values, cosines.pool.dim());
@@ -205,8 +208,9 @@ impl<'s> DraftingEngine<'s> for TurnEngine<'s> {
     }
 
     fn work(&self) -> Work {
-        let ranked = self.ranking.as_ref().map_or_else(Work::default, |ranking| ranking.rows.work());
-        Work { passes: self.passes + ranked.passes, probes: ranked.probes }
+        let mut work = self.work;
+        self.ranking.iter().for_each(|ranking| work += ranking.rows.work());
+        work
     }
 
     fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'s> + 's>> {

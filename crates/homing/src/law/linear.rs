@@ -17,7 +17,7 @@ const FEWEST_STEPS: usize = 64;
 const SPANS_MUCH: usize = 2;
 const MANY_DIMENSIONS: usize = 64;
 
-/// Number of observations whose functionals are kept side by side in addition, to multiply blocks of rows with them.
+/// Number of observations whose functionals are kept side by side, to multiply blocks of rows with them.
 const BLOCK_OF_STEPS: usize = 64;
 
 /// Number of columns that one thread multiplies at a time with a block of rows.
@@ -43,21 +43,23 @@ pub(crate) struct LinearLaw {
     /// Variance along each column of V; zero if f is known exactly.
     shrink: Vec<f64>,
     steps: Vec<Arc<Observation>>,
-    /// The functionals of every [`BLOCK_OF_STEPS`] steps, as columns; without those of the last steps.
+    /// The functionals w = Σφ of every [`BLOCK_OF_STEPS`] steps, as columns, then those of the last steps, which are too few
+    /// for a block.
     blocks: Vec<Arc<Mat<f64>>>,
+    last: Vec<Arc<[f64]>>,
 }
 
 struct Observation {
     row: Vec<f64>,
     noise_var: f64,
-    /// w = Σφ and p = φᵀΣφ + ρ² at the time of the observation.
-    weights: Vec<f64>,
+    /// p = φᵀΣφ + ρ² at the time of the observation.
     total: f64,
 }
 
 impl LinearLaw {
     pub fn prior(dim: usize) -> Self {
-        Self { dim, basis: Arc::new(zeros(dim, 0)), shrink: Vec::new(), steps: Vec::new(), blocks: Vec::new() }
+        let (shrink, steps, blocks, last) = Default::default();
+        Self { dim, basis: Arc::new(zeros(dim, 0)), shrink, steps, blocks, last }
     }
 
     pub fn observe_all(&mut self, points: &[f64], noise_vars: &[f64]) {
@@ -122,6 +124,7 @@ impl LinearLaw {
         self.shrink = shrink;
         self.steps.clear();
         self.blocks.clear();
+        self.last.clear();
     }
 
     /// Returns V and the variances along its columns, which are the whole law once it is rebased.
@@ -170,17 +173,23 @@ impl LinearLaw {
         (coordinates, rest)
     }
 
+    /// Returns the functionals of all steps.
+    fn step_weights(&self) -> Vec<&[f64]> {
+        let columns = |block: &'_ Arc<Mat<f64>>| 0..block.ncols();
+        let in_blocks = self.blocks.iter().flat_map(|block| columns(block).map(|j| block.col_as_slice(j)));
+        in_blocks.chain(self.last.iter().map(|weights| &weights[..])).collect()
+    }
+
     /// Returns the covariances of f_x with all steps.
     fn step_covs(&self, x: &[f64]) -> Vec<f64> {
-        products(&self.steps.iter().map(|step| &step.weights[..]).collect::<Vec<_>>(), x)
+        products(&self.step_weights(), x)
     }
 
     /// Returns Σφ, given the parts of φ and its covariances with the steps.
     fn combine(&self, coordinates: &[f64], rest: Vec<f64>, covs: &[f64]) -> Vec<f64> {
         let mut weights = rest;
         add_columns(&self.columns(), coordinates.iter().zip(&self.shrink).map(|(c, shrink)| c * shrink), &mut weights);
-        let steps: Vec<&[f64]> = self.steps.iter().map(|step| &step.weights[..]).collect();
-        add_columns(&steps, covs.iter().zip(&self.steps).map(|(g, step)| -g / step.total), &mut weights);
+        add_columns(&self.step_weights(), covs.iter().zip(&self.steps).map(|(g, step)| -g / step.total), &mut weights);
         weights
     }
 
@@ -222,8 +231,16 @@ impl LinearLaw {
     pub fn cut(&self, before: &Self, count: usize) -> Option<Self> {
         let len = before.steps.len() + count;
         let is_later = Arc::ptr_eq(&self.basis, &before.basis) && len <= self.steps.len();
-        let blocks = || self.blocks[..len / BLOCK_OF_STEPS].to_vec();
-        is_later.then(|| Self { steps: self.steps[..len].to_vec(), blocks: blocks(), ..before.clone() })
+        if !is_later {
+            return None;
+        }
+        let whole = len / BLOCK_OF_STEPS;
+        let rest = 0..len % BLOCK_OF_STEPS;
+        let last = match self.blocks.get(whole) {
+            Some(block) => rest.map(|j| block.col_as_slice(j).into()).collect(),
+            None => self.last[rest].to_vec(),
+        };
+        Some(Self { steps: self.steps[..len].to_vec(), blocks: self.blocks[..whole].to_vec(), last, ..before.clone() })
     }
 
     /// Returns Var f_x. Folds the steps into the base first if they have lost its digits.
@@ -241,12 +258,13 @@ impl LinearLaw {
     }
 
     pub fn push(&mut self, x: &[f64], weights: Vec<f64>, noise_var: f64, total: f64) {
-        self.steps.push(Arc::new(Observation { row: x.to_vec(), noise_var, weights, total }));
+        self.steps.push(Arc::new(Observation { row: x.to_vec(), noise_var, total }));
+        self.last.push(weights.into());
         if self.folds_within(0) {
             self.rebase();
-        } else if self.steps.len().is_multiple_of(BLOCK_OF_STEPS) {
-            let block = self.side_by_side(self.blocks.len() * BLOCK_OF_STEPS);
-            self.blocks.push(Arc::new(block));
+        } else if self.last.len() == BLOCK_OF_STEPS {
+            self.blocks.push(Arc::new(self.side_by_side()));
+            self.last.clear();
         }
     }
 
@@ -262,10 +280,9 @@ impl LinearLaw {
         (self.shrink.len() + self.steps.len()) * self.dim >= SHARED
     }
 
-    /// Returns the functionals of the steps from one on, as columns.
-    fn side_by_side(&self, from: usize) -> Mat<f64> {
-        let steps = &self.steps[from..];
-        matrix(self.dim, steps.len(), |i, j| steps[j].weights[i])
+    /// Returns the functionals of the last steps as columns.
+    fn side_by_side(&self) -> Mat<f64> {
+        matrix(self.dim, self.last.len(), |i, j| self.last[j][i])
     }
 
     /// Computes the variances of a block of rows from scratch.
@@ -275,7 +292,7 @@ impl LinearLaw {
 
     /// Prepares to compute the variances of several blocks of rows.
     pub fn scanner(&self) -> Scanner<'_> {
-        Scanner { law: self, last: self.side_by_side(self.blocks.len() * BLOCK_OF_STEPS) }
+        Scanner { law: self, last: self.side_by_side() }
     }
 
     pub fn scan(&self, weights: &[f64], rows: &[f64], out: &mut [f64]) {
@@ -517,9 +534,11 @@ mod tests {
         // Large enough for several threads, and for blocks of steps.
         let (dim, count) = (700, 200);
         let row = |i: usize| -> Vec<f64> { (0..dim).map(|j| ((i * 7919 + j * 31) as f64 * 0.013).sin()).collect() };
-        let mut law = LinearLaw::prior(dim);
+        let prior = LinearLaw::prior(dim);
+        let (mut law, mut all) = (prior.clone(), Vec::new());
         for i in 0..count {
             let (var, weights) = law.var_and_functional(&row(i));
+            all.push((weights.clone(), var.value + 0.5));
             law.push(&row(i), weights, 0.5, var.value + 0.5);
         }
         assert!(law.is_large() && law.blocks.len() == count / BLOCK_OF_STEPS);
@@ -527,22 +546,25 @@ mod tests {
         let (var, weights) = law.var_and_functional(&x);
         let mut direct = x.clone();
         let mut value = norm_sq(&x);
-        for step in &law.steps {
-            let g = dot(&step.weights, &x);
-            axpy(-g / step.total, &step.weights, &mut direct);
-            value -= g * g / step.total;
+        for (weights, total) in &all {
+            let g = dot(weights, &x);
+            axpy(-g / total, weights, &mut direct);
+            value -= g * g / total;
         }
         assert_eq!((var.value, weights), (value, direct));
         let mut scanned = [Variance::ZERO; 2];
         law.scan_vars(&[x.clone(), row(3)].concat(), &mut scanned);
         assert!((scanned[0].value - value).abs() < 1e-12 * norm_sq(&x));
         assert!((scanned[1].value - law.var(&row(3)).value).abs() < 1e-12 * norm_sq(&row(3)));
-        let mut before = law.clone();
-        before.steps.truncate(100);
-        before.blocks.truncate(1);
-        let cut = law.cut(&before, 40).expect("nothing was folded");
-        assert_eq!((cut.steps.len(), cut.blocks.len()), (140, 2));
-        assert_eq!(cut.scanner().last.ncols(), 140 - 2 * BLOCK_OF_STEPS);
+        let before = law.cut(&prior, 100).expect("nothing was folded");
+        for count in [0, 27, 28, 29, 40, 92, 95, 100] {
+            let cut = law.cut(&before, count).expect("nothing was folded");
+            assert_eq!((cut.steps.len(), cut.blocks.len()), (100 + count, (100 + count) / BLOCK_OF_STEPS));
+            let expected: Vec<&[f64]> = all[..100 + count].iter().map(|(weights, _)| &weights[..]).collect();
+            assert_eq!(cut.step_weights(), expected);
+        }
+        let held = law.blocks.len() * BLOCK_OF_STEPS + law.last.len();
+        assert_eq!(held, count, "every functional is held once");
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(crate) struct Targets {
     pub dim: usize,
     pub vars: Vec<Variance>,
     pub columns: WhitenedColumns,
+    /// Weight of each target in Σ_a f_a / σ_a: 1 for a sum of correlations.
+    pub weight: f64,
     /// Number of targets that have had their turn, for a rule that serves one target after the other.
     pub turns: usize,
 }
@@ -19,7 +21,7 @@ pub(crate) struct Targets {
 impl Targets {
     pub fn new(points: Vec<f64>, dim: usize, data: &mut Law<'_>) -> Self {
         let vars = points.chunks_exact(dim).map(|a| Variance::fresh(data.var(a))).collect();
-        Self { points: points.into(), dim, vars, columns: WhitenedColumns::default(), turns: 0 }
+        Self { points: points.into(), dim, vars, columns: WhitenedColumns::default(), weight: 1.0, turns: 0 }
     }
 
     /// Returns the same targets under another law.
@@ -60,9 +62,10 @@ impl Targets {
         }
     }
 
-    /// Returns the terms of Σ_a f_a / σ_a. A target whose value is already known has coefficient zero.
+    /// Returns the terms of Σ_a f_a / σ_a, with the weight of each. A target whose value is already known has coefficient
+    /// zero.
     pub fn standardised(&self) -> impl Iterator<Item = (f64, &[f64])> {
-        let coefficient = |var: &Variance| if var.value > LEAST_VAR { 1.0 / var.value.sqrt() } else { 0.0 };
+        let coefficient = |var: &Variance| if var.value > LEAST_VAR { self.weight / var.value.sqrt() } else { 0.0 };
         self.vars.iter().map(coefficient).zip(self.iter())
     }
 

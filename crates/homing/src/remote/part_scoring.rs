@@ -68,7 +68,7 @@ fn strategy_of(opening: &OwnedOpening) -> Result<Strategy> {
         Some(beta) => Strategy::information_density(beta)?,
         None => opening.strategy.parse()?,
     };
-    Ok(if opening.are_gradients { strategy.of_given_gradients() } else { strategy })
+    Ok(if opening.in_given_space { strategy.of_given_gradients() } else { strategy })
 }
 
 /// Returns the numbers of all rows given the picks so far; `None` if the message's numbers are none.

@@ -82,7 +82,7 @@ pub(super) fn continue_from(
     let norms = survey.norms.as_ref();
     let setup = RoundSetup { task, plan, pool, kernel, noise_var, mean_var: survey.mean_var, norms };
     let mut picks: Vec<Pick> = Vec::new();
-    let mut work = Work { passes: 1, probes: 0 };
+    let mut work = Work { passes: 1, ..Work::default() };
     let picks_per_round = plan.picks_per_round.unwrap_or(plan.count);
     let is_sequential = strategy.batch == BatchMethod::Sequential;
     let mut made = made.iter().copied().filter(|_| is_sequential);
@@ -137,7 +137,8 @@ pub(super) fn continue_from(
     if picks.is_empty() && ended == EndReason::Limits {
         return Err(Error::LimitsTooTight);
     }
-    Ok(Selection { picks, noise_var, end_reason: ended, passes: work.passes, probes: work.probes })
+    let Work { passes, probes, left_carrier } = work;
+    Ok(Selection { picks, noise_var, end_reason: ended, passes, probes, left_carrier })
 }
 
 /// Returns the targets' total variance at which the requested share is removed.

@@ -8,7 +8,7 @@ use crate::engine::order::{ScoredRow, is_copy, winner};
 use crate::engine::plain::Tracker;
 use crate::engine::scoring::{Scorer, best_first, score_all, take_best, take_top};
 use crate::engine::setup::RoundSetup;
-use crate::engine::speculative::{DraftingEngine, LinearSpeculator, RankedRows, SelectionState, cosine_state};
+use crate::engine::speculative::{DraftingEngine, LinearSpeculator, RankedRows, SelectionState, cosine_state, is_near};
 use crate::engine::stochastic::{sample, sample_size};
 use crate::engine::turns::TurnEngine;
 use crate::engine::work::Work;
@@ -121,7 +121,7 @@ impl<'s, 'a> Round<'s, 'a> {
                 PickSource::Plain(tracker) => {
                     tracker.check_definite(setup.noise_var)?;
                     let top = take_top(&setup.scorer(tracker, picks.len()), limits, left);
-                    self.work.passes += tracker.passes;
+                    self.work += plain_work(setup, tracker);
                     self.source = PickSource::Top(top.into_iter());
                 }
                 PickSource::Carried { scoring, .. } => {
@@ -176,9 +176,9 @@ impl<'s, 'a> Round<'s, 'a> {
 
     /// Returns the work so far.
     pub fn work(&self) -> Work {
-        let mut work = self.work;
+        let (setup, mut work) = (self.setup, self.work);
         match &self.source {
-            PickSource::Plain(tracker) => work.passes += tracker.passes,
+            PickSource::Plain(tracker) => work += plain_work(setup, tracker),
             PickSource::Speculative(engine) => work += engine.work(),
             PickSource::Carried { passes, .. } => work.passes += passes,
             PickSource::Sample { read, .. } => work.passes += read.div_ceil(self.setup.pool.rows()),
@@ -193,6 +193,11 @@ impl From<Scored> for ScoredRow {
     fn from(Scored { row, score, key }: Scored) -> Self {
         Self { row, score, key }
     }
+}
+
+/// Returns the work of the engine with one pass per pick, which reads the pool here.
+fn plain_work(setup: &RoundSetup<'_, '_>, tracker: &Tracker<'_>) -> Work {
+    Work { passes: tracker.passes, left_carrier: is_near(setup.task.pool.embeddings()), ..Work::default() }
 }
 
 /// Returns whether the rule cannot distinguish two rows.
@@ -341,7 +346,7 @@ fn carried<'s>(
     carrier.scoring(&Opening {
         transform: pool.transform(),
         strategy: strategy.name,
-        are_gradients: strategy.space == Space::Given,
+        in_given_space: strategy.space == Space::Given,
         beta: strategy.beta,
         noise_var: setup.noise_var,
         seed: plan.seed,
@@ -415,7 +420,7 @@ fn ranked_rows<'s>(
 ) -> Option<RankedRows<'s>> {
     let rule = &setup.plan.strategy.rule;
     let (Points::Embeddings(pool), Some(norms)) = (setup.pool, setup.norms) else { return None };
-    if !(may_speculate(setup, limits, BatchMethod::TopB, FEW_ROWS) && RankedRows::may_rank(pool)) {
+    if !(may_speculate(setup, limits, BatchMethod::TopB, FEW_ROWS) && is_near(pool)) {
         return None;
     }
     let targets = targets(setup, ledger, drawn);

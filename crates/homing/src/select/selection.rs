@@ -95,6 +95,9 @@ pub struct Selection {
     /// Number of functionals with which the drafting engine of the linear kernel multiplied every row, over all passes.
     /// Its time is nearly proportional to this number. It is 0 if another engine made the picks or the pool was partitioned.
     pub probes: usize,
+    /// Whether passes ran on this machine's processor although the pool has a [carrier](crate::shard::Carrier) at hand, because
+    /// the pool is small or too many rows are within rounding.
+    pub left_carrier: bool,
 }
 
 impl Selection {

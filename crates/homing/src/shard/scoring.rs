@@ -7,8 +7,8 @@ pub struct Opening<'m> {
     pub transform: super::Transform<'m>,
     /// Name of the strategy.
     pub strategy: &'m str,
-    /// Whether the rows are loss gradients already, for a strategy that otherwise computes them from class probabilities.
-    pub are_gradients: bool,
+    /// Whether the strategy works on the rows as they are given, and not on loss gradients that it makes of them.
+    pub in_given_space: bool,
     /// Exponent of the similarity, for `information-density`.
     pub beta: Option<f64>,
     /// Noise variance ρ².

@@ -17,9 +17,10 @@ pub struct Parts {
     values: Vec<f32>,
     dim: usize,
     ends: Vec<usize>,
-    /// Numbers that were read, and passes that were made.
+    /// Numbers that were read, passes that were made, and how often a shard computed all numbers from scratch.
     pub reads: AtomicUsize,
     pub passes: AtomicUsize,
+    pub starts: AtomicUsize,
     /// Number of passes after which the carrier vanishes.
     pub vanishes_after: AtomicUsize,
     /// The only rows that passes name, as if a second look had ruled out the others.
@@ -28,9 +29,9 @@ pub struct Parts {
 
 impl Parts {
     pub fn new(values: &[f32], dim: usize, ends: &[usize]) -> Self {
-        let (reads, passes) = Default::default();
+        let (reads, passes, starts) = Default::default();
         let vanishes_after = AtomicUsize::new(usize::MAX);
-        Self { values: values.to_vec(), dim, ends: ends.to_vec(), reads, passes, vanishes_after, only: None }
+        Self { values: values.to_vec(), dim, ends: ends.to_vec(), reads, passes, starts, vanishes_after, only: None }
     }
 
     fn has_vanished(&self) -> bool {
@@ -240,6 +241,7 @@ impl Shard for Part<'_> {
     }
 
     fn start(&mut self, start: &Start<'_>) {
+        self.pool.starts.fetch_add(1, Ordering::Relaxed);
         self.until = start.open.iter().map(|&open| if open { u8::MAX } else { 0 }).collect();
         for row in 0..self.rows.len() {
             let remaining = |law: &homing::shard::Projection| {

@@ -142,21 +142,74 @@ fn ranked_copies_and_rows_of_zeros_keep_their_order() {
 
 #[test]
 fn ranking_reads_few_rows_in_two_passes() {
-    let mut values = clustered(&mut rng(44), ROWS, DIM, 20);
-    let targets = clustered(&mut rng(45), 5, DIM, 3);
+    // More rows than a carrier may name, and enough targets that a sum over them is far from their mean.
+    let (rows, dim, targets, count) = (40_000, 16, 20, 20);
+    let mut values = clustered(&mut rng(44), rows, dim, 20);
+    let aims = clustered(&mut rng(45), targets, dim, 3);
     // Rows of one length would all tie without targets.
-    for (row, x) in values.chunks_mut(DIM).enumerate() {
+    for (row, x) in values.chunks_mut(dim).enumerate() {
         x.iter_mut().for_each(|x| *x *= 1.0 + (row as f32).sin() / 9.0);
     }
     for rule in RANKED {
-        let parts = Parts::new(&values, DIM, &[1000, ROWS]);
-        let task = Task::new(parts.embeddings(), Embeddings::new(&targets[..], DIM).unwrap());
-        let selection = run(&task, &Plan::default().strategy(rule.parse().unwrap()).count(20));
-        let rows = parts.reads.load(Ordering::Relaxed) / DIM;
-        assert!(rows < ROWS, "{rule}: {rows} rows were read");
+        let parts = Parts::new(&values, dim, &[10_000, rows]);
+        let task = Task::new(parts.embeddings(), Embeddings::new(&aims[..], dim).unwrap());
+        let selection = run(&task, &Plan::default().strategy(rule.parse().unwrap()).count(count));
+        let rankings = if rule == "nearest-each" { targets } else { 1 };
+        // Those that are wanted, spare ones, and few that f32 cannot rule out.
+        let read = parts.reads.load(Ordering::Relaxed) / dim;
+        assert!(read <= rankings * (2 * count + 64 + 100), "{rule}: {read} rows were read");
         // The survey, and for each ranking one pass that scores rows and one that names those that may reach the bar.
-        let rankings = if rule == "nearest-each" { 5 } else { 1 };
-        assert!(selection.passes <= 2 + 2 * rankings, "{rule}: {} passes", selection.passes);
+        assert_eq!(selection.passes, 1 + 2 * rankings, "{rule}");
+        assert_eq!(parts.starts.load(Ordering::Relaxed), 2 * rankings, "{rule}: no numbers are computed in vain");
+        assert_eq!(parts.passes.load(Ordering::Relaxed), 2 * rankings, "{rule}");
+        assert!(!selection.left_carrier, "{rule}");
+    }
+}
+
+#[test]
+fn a_selection_says_that_its_carrier_could_not_tell_rows_apart() {
+    // More copies than a carrier may name.
+    let (rows, dim) = (20_000, 8);
+    let row = clustered(&mut rng(48), 1, dim, 1);
+    let values = row.repeat(rows);
+    for rule in ["cosine", "nearest-each", "itl-top-b"] {
+        let plan = Plan::default().strategy(rule.parse().unwrap()).count(5);
+        let parts = Parts::new(&values, dim, &[rows]);
+        let targets = Embeddings::new(&values[..dim], dim).unwrap();
+        let there = run(&Task::new(parts.embeddings(), targets), &plan);
+        let here = run(&Task::new(Embeddings::new(&values[..], dim).unwrap(), targets), &plan);
+        assert_same(&here, &there, rule);
+        assert!(there.left_carrier && !here.left_carrier, "{rule}");
+    }
+    // A pass over few rows takes less time here.
+    let few = Parts::new(&values[..100 * dim], dim, &[100]);
+    let plan = Plan::default().strategy("undirected-itl".parse().unwrap()).count(5);
+    assert!(run(&Task::undirected(few.embeddings()), &plan).left_carrier);
+}
+
+#[test]
+fn the_mean_of_negative_cosines_is_compared_with_means() {
+    // More rows than a carrier names beyond those that are wanted have the largest cosines, up to the rounding of f32.
+    let (rows, dim, targets, near) = (ROWS, DIM, 30, 600);
+    let mut values = clustered(&mut rng(46), rows, dim, 20);
+    let base: Vec<f32> = (0..dim).map(|i| 0.3 + 0.5 * (i as f32).sin()).collect();
+    for (row, x) in values.chunks_mut(dim).enumerate() {
+        let is_near = row % (rows / near) == 1;
+        for (i, x) in x.iter_mut().enumerate() {
+            let last_digits = 1.0 + (row * row * 31 % 1009 * (i + 3) % 7) as f32 * f32::EPSILON;
+            *x = if is_near { base[i] * last_digits } else { 1.0 + 0.1 * *x };
+        }
+    }
+    let mut aims = clustered(&mut rng(47), targets, dim, 3);
+    aims.iter_mut().for_each(|x| *x = 0.3 * *x - 1.0);
+    let parts = Parts::new(&values, dim, &[1000, rows]);
+    let targets = Embeddings::new(&aims[..], dim).unwrap();
+    let plan = Plan::default().strategy("cosine".parse().unwrap());
+    for count in [1, 40, 300] {
+        let plan = plan.clone().count(count);
+        let plain = run(&Task::new(Embeddings::new(&values[..], dim).unwrap(), targets), &plan);
+        assert!(plain.picks.iter().all(|pick| pick.score < 0.0));
+        assert_same(&plain, &run(&Task::new(parts.embeddings(), targets), &plan), &format!("{count} picks"));
     }
 }
 

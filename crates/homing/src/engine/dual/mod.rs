@@ -195,7 +195,7 @@ impl<'s> DraftingEngine<'s> for DualSpeculator<'s, '_> {
     }
 
     fn work(&self) -> Work {
-        Work { passes: self.passes, probes: 0 }
+        Work { passes: self.passes, ..Work::default() }
     }
 
     fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'s> + 's>> {

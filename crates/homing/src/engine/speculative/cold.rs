@@ -89,6 +89,13 @@ pub(super) struct Rivals {
 impl<'a> ColdRows<'a> {
     /// Takes the shards, and computes all numbers as [`ColdRows::start`] does.
     pub fn new(shards: Vec<Box<dyn Shard + 'a>>, dim: usize, state: &SelectionState, open: &[bool]) -> Self {
+        let mut cold = Self::unstarted(shards, dim, open.len());
+        cold.start(state, open);
+        cold
+    }
+
+    /// Takes the shards, which hold `rows` rows together. Their numbers are yet to be computed.
+    pub fn unstarted(shards: Vec<Box<dyn Shard + 'a>>, dim: usize, rows: usize) -> Self {
         let mut end = 0;
         let parts = shards.into_iter().map(|shard| {
             let start = end;
@@ -96,13 +103,11 @@ impl<'a> ColdRows<'a> {
             Part { rows: start..end, shard }
         });
         let parts: Vec<Part<'a>> = parts.collect();
-        assert_eq!(end, open.len(), "the shards hold all rows");
+        assert_eq!(end, rows, "the shards hold all rows");
         let exact = Precision { unit: 0.0, product: 0.0, challengers: usize::MAX };
         let precision = parts.iter().map(|part| part.shard.precision()).fold(exact, Precision::max);
         let (errors, applied) = Default::default();
-        let mut cold = Self { parts, precision, errors, applied, later: Vec::new(), dim, probes: 0 };
-        cold.start(state, open);
-        cold
+        Self { parts, precision, errors, applied, later: Vec::new(), dim, probes: 0 }
     }
 
     /// Returns the number of probes with which every row was multiplied so far.

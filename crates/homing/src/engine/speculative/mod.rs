@@ -120,7 +120,7 @@ fn fits_single(norms: &Norms, state: &SelectionState) -> bool {
 }
 
 /// Returns whether the pool's rows are on a carrier that answers at once.
-fn is_near(pool: Embeddings<'_>) -> bool {
+pub(crate) fn is_near(pool: Embeddings<'_>) -> bool {
     pool.carrier().is_some_and(|carrier| !carrier.is_far())
 }
 
@@ -456,7 +456,7 @@ impl<'a> DraftingEngine<'a> for LinearSpeculator<'a> {
     }
 
     fn work(&self) -> Work {
-        Work { passes: self.passes, probes: self.cold.probes() }
+        Work { passes: self.passes, probes: self.cold.probes(), left_carrier: false }
     }
 
     fn into_finer(self: Box<Self>) -> Option<Box<dyn DraftingEngine<'a> + 'a>> {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::cold::ColdRows;
-use super::{SelectionState, carried, fits_single, is_near};
+use super::{SelectionState, carried, fits_single};
 use crate::engine::order::{ScoredRow, TIE};
 use crate::engine::work::Work;
 use crate::law::Law;
@@ -35,12 +35,8 @@ pub(crate) struct RankedRows<'a> {
 }
 
 impl<'a> RankedRows<'a> {
-    /// Returns whether the pool has a carrier at hand.
-    pub fn may_rank(pool: Embeddings<'_>) -> bool {
-        is_near(pool)
-    }
-
-    /// Computes all keys of a form. Returns `None` if the pool's carrier cannot, or for norms beyond f32.
+    /// Prepares to rank rows by keys of a form, and computes nothing yet. Returns `None` if the pool's carrier cannot, or for
+    /// norms beyond f32.
     pub fn new(
         pool: Embeddings<'a>,
         norms: &Norms,
@@ -56,14 +52,12 @@ impl<'a> RankedRows<'a> {
         if shards.is_empty() {
             return None;
         }
-        let cold = ColdRows::new(shards, pool.dim(), &state, &open);
-        Some(Self { pool, state, cold, open, passes: 1 })
+        let cold = ColdRows::unstarted(shards, pool.dim(), open.len());
+        Some(Self { pool, state, cold, open, passes: 0 })
     }
 
-    /// Computes all keys for another state, and among other open rows.
-    pub fn restart(&mut self, state: SelectionState, open: &[bool]) {
-        self.passes += 1;
-        self.cold.start(&state, open);
+    /// Ranks by another state, and among other open rows, from now on.
+    pub fn turn_to(&mut self, state: SelectionState, open: &[bool]) {
         (self.state, self.open) = (state, open.to_vec());
     }
 
@@ -79,6 +73,8 @@ impl<'a> RankedRows<'a> {
         if most > MOST {
             return Ok(None);
         }
+        self.passes += 1;
+        self.cold.start(&self.state, &self.open);
         let mut first = self.cold.rank((most, most), &[], self.state.standardised().as_deref(), &[]);
         if first.len() < count {
             return Ok(None);
@@ -111,15 +107,16 @@ impl<'a> RankedRows<'a> {
     }
 
     pub fn work(&self) -> Work {
-        Work { passes: self.passes, probes: self.cold.probes() }
+        Work { passes: self.passes, probes: self.cold.probes(), left_carrier: false }
     }
 }
 
 /// Returns the state in which the standardised covariance of a row with some targets, divided by its standard deviation, is
-/// the sum of its cosines with them: nothing is observed. Noise of the size `scale` does not matter to them.
+/// the mean of its cosines with them, which is the key of such a rule: nothing is observed. Noise of the size `scale` does not matter to them.
 pub(crate) fn cosine_state(targets: &[f64], dim: usize, scale: f64) -> Option<SelectionState> {
     let mut prior = Law::prior(&Linear, dim);
     let targets = Targets::new(targets.to_vec(), dim, &mut prior);
+    let targets = Targets { weight: 1.0 / targets.vars.len() as f64, ..targets };
     let wants = Wants { var: true, std_cov: true, ..Wants::default() };
     SelectionState::new(prior, None, Some(targets), wants, scale)
 }

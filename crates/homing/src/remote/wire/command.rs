@@ -63,7 +63,7 @@ pub(crate) struct OwnedOpening {
     pub offset: Option<Vec<f64>>,
     pub to_unit: bool,
     pub strategy: String,
-    pub are_gradients: bool,
+    pub in_given_space: bool,
     pub beta: Option<f64>,
     pub noise_var: f64,
     pub seed: u64,
@@ -175,7 +175,7 @@ pub(crate) fn open_command(opening: &Opening<'_>) -> Vec<u8> {
         let Transform { offset, to_unit } = opening.transform;
         write_transform(writer, offset, to_unit);
         writer.text(opening.strategy);
-        writer.flag(opening.are_gradients);
+        writer.flag(opening.in_given_space);
         writer.optional(opening.beta, Writer::f64);
         writer.f64(opening.noise_var);
         writer.u64(opening.seed);
@@ -244,7 +244,7 @@ impl Command {
                 offset: reader.optional(|reader| vector(reader, dim))?,
                 to_unit: reader.flag()?,
                 strategy: reader.text()?,
-                are_gradients: reader.flag()?,
+                in_given_space: reader.flag()?,
                 beta: reader.optional(Reader::f64)?,
                 noise_var: reader.f64()?,
                 seed: reader.u64()?,
