@@ -46,7 +46,7 @@ fn texts_are_embedded_without_any_model_and_the_picks_carry_them() {
     let output = folder.homing(&format!("{SELECT} --out picks.csv --report r"));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("Embedded 8 texts with the built-in encoder of texts"), "{said}");
+    assert!(said.contains("Embedded 8 texts of the column 'text' with the built-in encoder of texts"), "{said}");
     assert!(said.contains("a model made for the purpose is better (--encoder FOLDER)"), "{said}");
     let picks = fs::read_to_string(folder.path("picks.csv")).unwrap();
     assert!(picks.starts_with("rank,index,id,score,information,variance_left,text\n"), "{picks}");

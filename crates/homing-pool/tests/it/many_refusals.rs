@@ -154,7 +154,7 @@ fn patterns_and_lists_that_name_no_files_are_refused() {
     refuses(&files, "[a", "is not a pattern that can be read");
     let list = |lines: &str| vec![("a.npy", array.clone()), ("pool.list", lines.as_bytes().to_vec())];
     refuses(&list("\n \n"), "pool.list", "pool.list lists no files; write one path per line");
-    refuses(&list("a.npy\nb.npy\n"), "pool.list", "b.npy does not exist; check the path");
+    refuses(&list("a.npy\nb.npy\n"), "pool.list", "b.npy, which does not exist; correct the list");
     refuses(&list("a.npy\n./a.npy\n"), "pool.list", "a.npy is named twice among the files of the pool");
     refuses(&list("a.npy\n.\n"), "pool.list", "is a folder; name a file in it");
     refuses(&[("pool.list", vec![0xff])], "pool.list", "pool.list is not a valid list file: it is not UTF-8 text");
