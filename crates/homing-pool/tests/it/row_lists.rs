@@ -251,7 +251,11 @@ fn files_that_name_no_rows_are_refused() {
     assert_refused("r.npy", &npy("<i8", false, "(1,)", &[0xff; 8]), &["'-1'", "whole number"]);
     assert_refused("r.npy", &npy("<f4", false, "(2,)", &[0; 8]), &["does not name rows", "float32 of shape (2,)"]);
     assert_refused("r.npy", &npy("<i4", false, "(1, 2)", &[0; 8]), &["unsupported type int32"]);
-    assert_refused("r.parquet", &parquet(&[batch(vec![("text", ids())])]), &["neither a column index or id, nor embeddings"]);
+    assert_refused(
+        "r.parquet",
+        &parquet(&[batch(vec![("text", ids())])]),
+        &["neither a column index or id, nor embeddings"],
+    );
     let index = Arc::new(Int64Array::from(vec![Some(1), None]));
     assert_refused(
         "r.parquet",
