@@ -385,6 +385,16 @@ pub(crate) fn check_name(what: &'static str, name: &str) -> Result<(), Refusal> 
     if is_good { Ok(()) } else { Err(Refusal::BadName { what, name: name.chars().take(LONGEST_NAME).collect() }) }
 }
 
+/// Returns how many picks to choose next after `length`. If people have used up the chain while it was continued, a longer one
+/// costs less per pick. `was_continued` is false if the chain was chosen anew, and `free` are the picks that were left meanwhile.
+fn next_length(length: usize, was_continued: bool, free: usize) -> usize {
+    match free {
+        _ if !was_continued => CHAIN,
+        0 => (2 * length).min(LONGEST_CHAIN),
+        _ => (length / 2).max(CHAIN),
+    }
+}
+
 /// Keeps the chain of picks and the numbers about the targets up to date until the run is closed.
 fn plan(shared: &Shared, strategy: &Strategy) {
     let mut planner = Planner::new(strategy.clone());
@@ -406,12 +416,7 @@ fn plan(shared: &Shared, strategy: &Strategy) {
             drop(state);
             chosen = planner.choose(&shared.data, &conditions, earlier, count).map(Some);
             state = shared.lock();
-            // If people have used up the chain meanwhile, a longer one costs less per pick.
-            length = match state.free_picks() {
-                _ if !holds => CHAIN,
-                0 => (2 * length).min(LONGEST_CHAIN),
-                _ => (length / 2).max(CHAIN),
-            };
+            length = next_length(length, holds, state.free_picks());
         }
         let updated = match chosen {
             Ok(chain) => {
@@ -470,5 +475,22 @@ fn train(shared: &Shared, _: &Strategy) {
         state.curve = trainer.curve().to_vec();
         shared.announce(state);
         state = shared.lock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_grow_while_people_use_them_up_and_shrink_when_they_do_not() {
+        let mut length = CHAIN;
+        for expected in [64, 128, 256, 512, 1024, 1024] {
+            length = next_length(length, true, 0);
+            assert_eq!(length, expected);
+        }
+        assert_eq!(next_length(length, true, 5), 512);
+        assert_eq!(next_length(CHAIN, true, 5), CHAIN);
+        assert_eq!(next_length(length, false, 0), CHAIN, "a skip wants a quick answer");
     }
 }

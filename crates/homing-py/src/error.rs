@@ -129,7 +129,7 @@ fn encoder_words(remedy: EncodeRemedy) -> String {
         EncodeRemedy::NameTexts => "name it in `text_column`",
         EncodeRemedy::ChooseEncoder => "give an `encoder` for both",
         EncodeRemedy::ChooseBuiltIn => "leave the model out",
-        EncodeRemedy::UseNumbers => "use the numbers of both with `encoder='none'`",
+        EncodeRemedy::UseNumbers => "set `encoder` to 'none' to use the numbers of both",
         _ => "change the arguments",
     };
     words.to_owned()
