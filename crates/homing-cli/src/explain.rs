@@ -10,8 +10,9 @@ use homing::{Embeddings, Noise, SpanCoordinates};
 use serde::Serialize;
 
 use crate::arguments::{ColumnArguments, EncoderArguments, ModelArguments};
-use crate::files::{FilePaths, FurtherColumns, TaskFiles, located, picked_rows};
+use crate::files::{FilePaths, FurtherColumns, TaskFiles, located};
 use crate::refusal::Options;
+use crate::row_lists::picked_rows;
 use crate::terminal::{self, OutputFormat, cell, grouped, note, plain_table, short, text_width};
 use crate::texts::{RowTexts, quoted};
 

@@ -28,6 +28,7 @@ mod picture;
 #[cfg(feature = "train")]
 mod predict;
 mod refusal;
+mod row_lists;
 mod rules;
 mod select;
 mod standard_input;

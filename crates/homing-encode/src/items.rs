@@ -101,9 +101,9 @@ fn is_lines(path: &Path) -> bool {
 /// Number of columns of numbers beside texts from which they count as embeddings, whatever their names are.
 const FEWEST_NUMBERS: usize = 8;
 
-/// Whether the columns of numbers of a table, which have these names, are rather stars or prices than embeddings: if the column
-/// `text` holds texts and not paths, there are fewer than 8, and none has the name of a coordinate, which is one letter (`x`) or
-/// ends with a digit (`e0`).
+/// Whether the columns of numbers of a table, which have these names, are facts about its texts, such as stars or prices, and not
+/// embeddings: if the column `text` holds texts and not paths, there are fewer than 8, and none has the name of a coordinate, which
+/// is one letter (`x`) or ends with a digit (`e0`).
 ///
 /// ```
 /// use homing_encode::are_facts;

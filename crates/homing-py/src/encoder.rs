@@ -115,7 +115,7 @@ pub fn holds_items(py: Python<'_>, path: PathBuf, columns: &Bound<'_, PyDict>) -
     Ok(py.detach(|| homing_encode::holds_items(&path, &options)))
 }
 
-/// Whether columns of numbers beside a column of texts are rather stars or prices than embeddings, by their names.
+/// Whether columns of numbers beside a column of texts are facts about them, such as stars or prices, by their names.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "Python hands over a list")]
 pub fn are_facts(text: &str, numbers: Vec<String>) -> bool {

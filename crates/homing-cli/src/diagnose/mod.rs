@@ -15,8 +15,9 @@ use homing_pool::{Access, Paths, write_beside};
 use homing_report::diagnosis::{Names, plain_advice, render};
 
 use crate::arguments::{ColumnArguments, EncoderArguments, ModelArguments, file_of};
-use crate::files::{FilePaths, FurtherColumns, TaskFiles, check_report, located, picked_rows, report_path};
+use crate::files::{FilePaths, FurtherColumns, TaskFiles, check_report, located, report_path};
 use crate::refusal::Options;
+use crate::row_lists::picked_rows;
 use crate::terminal::{self, OutputFormat, Steps, note};
 use crate::texts::RowTexts;
 use values::Values;

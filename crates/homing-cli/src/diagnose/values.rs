@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use homing_pool::{Pool, classes_of, label_values, row_labels, values_of_rows};
 
-use crate::files::label_table;
+use crate::row_lists::label_table;
 
 /// Where the values may be.
 pub struct Values<'a> {

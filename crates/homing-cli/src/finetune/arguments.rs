@@ -11,8 +11,8 @@ use homing_train::{
     RunSpec, Sigma, TaskSpec, models,
 };
 
-use crate::files::label_table;
 use crate::refusal;
+use crate::row_lists::label_table;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -36,8 +36,9 @@ impl<'a> CellFolder<'a> {
         self.folder.join("results.csv").exists()
     }
 
-    /// Whether the results are there, or appear soon: a shared folder may show what another machine wrote some seconds later.
-    pub fn appears(&self) -> bool {
+    /// Waits for the results, because a shared folder may show what another machine wrote some seconds later. Returns whether they
+    /// are there.
+    pub fn wait_until_done(&self) -> bool {
         let since = Instant::now();
         while !self.is_done() && since.elapsed() < PATIENCE {
             thread::sleep(PATIENCE / 50);

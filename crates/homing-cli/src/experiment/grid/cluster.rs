@@ -24,7 +24,7 @@ const PYTHON: &str = "HOMING_PYTHON";
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What the program says, a line each.
+/// The messages of the program, one per line.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Message {

@@ -61,7 +61,7 @@ pub fn run(
             let Some(at) = running.iter().position(|one| one.folder.key == key) else { continue };
             let one = running.remove(at);
             one.bar.finish_and_clear();
-            let missing = is_done && !one.folder.appears();
+            let missing = is_done && !one.folder.wait_until_done();
             if missing {
                 let why = "it left no results here; start the experiment in a folder that all machines share";
                 failed.push((one.folder.cell.label(), why.to_owned()));
