@@ -87,15 +87,7 @@ mod layout {
 
 impl Law {
     fn new(form: KeyForm, noise_var: f64) -> Self {
-        let form = match form {
-            KeyForm::Variance => 0,
-            KeyForm::SignalRatio => 1,
-            KeyForm::InformationRatio => 2,
-            KeyForm::ValueRatio => 3,
-            KeyForm::SquaresRatio => 4,
-            KeyForm::Correlation => 5,
-        };
-        Self { kind: 0, form, noise_var, wide: 1 }
+        Self { kind: 0, form: form.number().into(), noise_var, wide: 1 }
     }
 
     fn has_second(self) -> bool {
